@@ -1,0 +1,47 @@
+# Every target sets up what it needs. The two that matter first: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test check format browser stress bench clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## Create .venv with everything, unless nothing changed
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Surefoot needs Python 3.11 or later: make PYTHON=python3.12 setup" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@echo "Installing into $(VENV) ..."
+	@$$(command -v uv || echo $(BIN)/uv) pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## Train two models on digits, audit both, write the page
+	$(BIN)/surefoot demo --output surefoot-demo --overwrite
+
+test: $(READY) ## The whole suite
+	$(BIN)/python -m pytest
+
+check: $(READY) ## Lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## Put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+browser: ## Install Chromium where that is possible; the page's tests use it
+	@sh scripts/browser.sh
+
+stress: $(READY) ## Repeated kills, launches and large sizes
+	$(BIN)/python -m pytest -m stress
+
+bench: $(READY) ## Every benchmark, as ratios
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean: ## Remove what was made
+	rm -rf $(VENV) surefoot-demo runs audits .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,63 @@
+"""Image classifiers that stay right when the picture gets worse, and audits of the ones people have.
+
+Everything is imported when it is first used, so `import surefoot` is cheap.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from .version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from . import attacks, calibration, corruptions, geometry, objectives, views
+    from .auditing.measuring import audit
+    from .data.loading import load_data
+    from .models.adapting import adapt
+    from .models.classifier import Classifier
+    from .models.loading import load_model
+    from .training.loop import fit
+    from .training.runs import load_run
+    from .types import Predictions
+
+_HOME = {
+    "load_data": "data.loading",
+    "load_model": "models.loading",
+    "load_run": "training.runs",
+    "adapt": "models.adapting",
+    "fit": "training.loop",
+    "audit": "auditing.measuring",
+    "Classifier": "models.classifier",
+    "Predictions": "types",
+}
+_ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "views"]
+
+__all__ = [
+    "Classifier",
+    "Predictions",
+    "__version__",
+    "adapt",
+    "attacks",
+    "audit",
+    "calibration",
+    "corruptions",
+    "fit",
+    "geometry",
+    "load_data",
+    "load_model",
+    "load_run",
+    "objectives",
+    "views",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _HOME:
+        return getattr(_import_module(f".{_HOME[name]}", __name__), name)
+    if name in _ROOMS:
+        return _import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'surefoot' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

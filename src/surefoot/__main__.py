@@ -1,0 +1,5 @@
+"""`python -m surefoot`."""
+
+from .cli.main import run
+
+run()

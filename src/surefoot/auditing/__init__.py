@@ -1,0 +1,1 @@
+"""Runs the measurements on a model and writes what they found."""

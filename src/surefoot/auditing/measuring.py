@@ -1,0 +1,131 @@
+"""The measurements of an audit, in order."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from torch import Tensor, nn
+
+from ..attacks.evaluation import AttackResult, evaluate
+from ..attacks.presets import ATTACKS
+from ..calibration.bins import reliability
+from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
+from ..calibration.scoring import scores
+from ..corruptions.engine import corrupt
+from ..corruptions.families import NAMES
+from ..data.dataset import Dataset, TensorSplit
+from ..geometry.logit_margins import logit_margins
+from ..models.prediction import pick_device, predict, transformed
+from ..types import Batch, Predictions
+from ..version import VERSION
+from .result import AttackSummary, Audit, CorruptionCell, Corruptions, Geometry
+
+SEVERITIES = (1, 2, 3, 4, 5)
+Tick = Callable[[], None]
+
+
+def audit(
+    model: nn.Module,
+    data: Dataset,
+    *,
+    split: str = "test",
+    name: str = "model",
+    batch_size: int = 256,
+    seed: int = 0,
+    device: str = "auto",
+    output: str | Path | None = None,
+    progress: bool = True,
+) -> Audit:
+    """Measure accuracy, calibration, corruptions, FGSM and margins of a model that takes pixels in [0, 1].
+
+    Writes `audit.json` and `audit-data/` into `output` if one is given.
+    """
+    chosen, place = data.split(split), pick_device(device)
+    model = model.to(place)
+    bar = Progress(console=Console(stderr=True), disable=not progress)
+    task = bar.add_task(f"auditing {name}", total=1 + len(NAMES) * len(SEVERITIES) + len(ATTACKS.names))
+    with bar:
+        clean = predict(model, chosen.batches(batch_size), place)
+        bar.advance(task)
+        worse = corruptions(model, chosen, batch_size, seed, place, lambda: bar.advance(task))
+        attacked = attacks(model, chosen, batch_size, seed, place, lambda: bar.advance(task))
+    result = Audit(
+        subject=subject(name, data, split, len(chosen), seed),
+        calibration=scores(clean, seed=seed),
+        corruptions=worse,
+        attacks=attacked,
+        geometry=Geometry(mean_estimate(logit_margins(clean.logits, clean.labels), seed)),
+        reliability=reliability(clean),
+        predictions=clean,
+    )
+    if output is not None:
+        result.save(output)
+    return result
+
+
+def corruptions(
+    model: nn.Module, split: TensorSplit, batch_size: int, seed: int, device: torch.device, tick: Tick
+) -> Corruptions:
+    """Every corruption at every severity."""
+    cells: list[CorruptionCell] = []
+    right = torch.zeros(len(split), dtype=torch.float64)
+    for name in NAMES:
+        for severity in SEVERITIES:
+
+            def change(batch: Batch, name: str = name, severity: int = severity) -> Tensor:
+                return corrupt(batch.images, name, severity, seed=seed, indices=batch.indices)
+
+            answers = predict(model, transformed(split.batches(batch_size), change), device)
+            found = scores(answers, seed=seed)
+            cells.append(CorruptionCell(name, severity, found.accuracy, found.ece, found.nll))
+            right += answers.correct
+            tick()
+    return Corruptions(mean_estimate(right / len(cells), seed), tuple(cells))
+
+
+def attacks(
+    model: nn.Module, split: TensorSplit, batch_size: int, seed: int, device: torch.device, tick: Tick
+) -> dict[str, AttackSummary]:
+    """Every named attack."""
+    found = {}
+    for name in ATTACKS.names:
+        parts = []
+        for batch in split.batches(batch_size, device=device):
+            parts.append(evaluate(model, batch.images, batch.labels, name, batch_size=batch_size))
+        found[name] = summarise(parts, seed)
+        tick()
+    return found
+
+
+def summarise(parts: list[AttackResult], seed: int) -> AttackSummary:
+    """Rates over all batches, with intervals over images."""
+    whole = AttackResult(*(_join([getattr(part, side) for part in parts]) for side in ("clean", "attacked")))
+    broken, correct = whole.broken.double(), whole.clean.correct.double()
+    sums = resampled_sums(torch.stack([broken, correct], 1), seed)
+    rates = sums[:, 0] / sums[:, 1].clamp_min(1)
+    return AttackSummary(estimate(whole.success_rate, rates), mean_estimate(correct - broken, seed))
+
+
+def _join(parts: list[Predictions]) -> Predictions:
+    return Predictions(torch.cat([p.logits for p in parts]), torch.cat([p.labels for p in parts]))
+
+
+def subject(name: str, data: Dataset, split: str, images: int, seed: int) -> dict[str, Any]:
+    """What was audited, on what, with which versions."""
+    return {
+        "name": name,
+        "data": data.source,
+        "split": split,
+        "images": images,
+        "classes": list(data.class_names),
+        "seed": seed,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": {"surefoot": VERSION, "torch": torch.__version__, "python": platform.python_version()},
+    }

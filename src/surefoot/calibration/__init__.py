@@ -1,0 +1,7 @@
+"""Does a confidence of 0.8 mean right in 8 of 10 cases?"""
+
+from ..types import Predictions
+from .bins import ReliabilityBins, reliability
+from .scoring import Scores, scores
+
+__all__ = ["Predictions", "ReliabilityBins", "Scores", "reliability", "scores"]

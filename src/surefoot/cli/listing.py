@@ -1,0 +1,71 @@
+"""`surefoot list`: every name that can be given."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..attacks.presets import ATTACKS
+from ..corruptions.families import CORRUPTIONS
+from ..data.loading import DATASETS
+from ..errors import UnknownName
+from ..models.loading import MODELS
+from ..objectives.methods import OBJECTIVES
+from ..registry import Registry
+from ..schemas import defaults_of
+from ..training.loop import fit
+from ..training.recipes import NOT_TRAINING_OPTIONS
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+TABLES = {"objectives": OBJECTIVES, "models": MODELS, "data": DATASETS, "corruptions": CORRUPTIONS, "attacks": ATTACKS}
+KINDS = [*TABLES, "training"]
+
+
+@app.command("list")
+def list_names(
+    kind: Annotated[str | None, typer.Argument(help="One of: " + ", ".join(KINDS))] = None,
+    match: Annotated[str | None, typer.Option(help="With models: timm names that match, for example 'resnet*'")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
+) -> None:
+    """What there is: objectives with their options, models, data, corruptions, attacks, training options."""
+    if kind is not None and kind not in KINDS:
+        raise UnknownName("kind", kind, KINDS)
+    found = {name: rows(name, match) for name in KINDS if kind in (None, name)}
+    if json_:
+        print(json.dumps(found))
+        return
+    console = Console()
+    for name, lines in found.items():
+        table = Table(title=name, title_justify="left", show_header=False, box=None, padding=(0, 2))
+        for line in lines:
+            options = ", ".join(f"{key}={value}" for key, value in line.get("options", {}).items())
+            table.add_row(line["name"], line["help"], options)
+        console.print(table)
+        if name == "models" and match is None:
+            console.print(f"  and every timm classifier ({timm_count()} names): surefoot list models --match 'resnet*'")
+
+
+def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
+    """The entries of one kind."""
+    if kind == "training":
+        return [{"name": name, "help": f"default {value}"} for name, value in defaults_of(fit, NOT_TRAINING_OPTIONS).items()]
+    registry: Registry = TABLES[kind]
+    found: list[dict[str, Any]] = [{"name": entry.name, "help": entry.help} for entry in registry]
+    if kind == "objectives":
+        for line in found:
+            line["options"] = defaults_of(registry.load(line["name"]))
+    if kind == "models" and match is not None:
+        import timm
+
+        found += [{"name": name, "help": "timm"} for name in timm.list_models(match)]
+    return found
+
+
+def timm_count() -> int:
+    import timm
+
+    return len(timm.list_models())

@@ -1,0 +1,88 @@
+"""The `surefoot` command. Commands are a table and are imported when they are run, so that help is quick."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ..errors import SurefootError, UnknownName
+from ..version import VERSION
+
+UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's, or the copy of click that newer typers carry
+COMMANDS = {
+    "demo": "The whole story on an embedded data set, in minutes",
+    "train": "Train a classifier with any objective",
+    "audit": "Measure a trained model and write its page",
+    "list": "Every name and option there is",
+    "doctor": "Check this machine and say what Surefoot would use",
+}
+
+
+class Commands(TyperGroup):
+    """Shows the table for help, and imports `surefoot.cli.<name>` only for the command that is run."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in COMMANDS:
+            raise UnknownName("command", name, COMMANDS)
+        module = import_module(f"surefoot.cli.{'listing' if name == 'list' else name}")
+        return name, typer.main.get_command(module.app), args[1:]
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"surefoot {VERSION}")
+        raise typer.Exit
+
+
+@app.callback(help="Train image classifiers that stay right when the picture gets worse, and audit the ones you have.")
+def main(
+    version: Annotated[bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error")] = False,
+) -> None:
+    from ..allocator import keep_large_blocks
+
+    keep_large_blocks()
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Entry point: exit 0 when done, 1 when a check did not hold, 2 for an error, which is one line."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    sys.path.insert(0, "")  # so that `--objective package.module:Class` finds a module in this folder
+    try:
+        code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
+        sys.exit(code if isinstance(code, int) else 0)
+    except (SurefootError, UsageError) as error:
+        if debug:
+            traceback.print_exc()
+        message = error.format_message() if isinstance(error, UsageError) else str(error)
+        fail(" ".join(message.split()))
+    except (KeyboardInterrupt, typer.Abort):
+        fail("Interrupted.", 130)
+
+
+def fail(message: str, code: int = 2) -> None:
+    print(f"surefoot: {message}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,56 @@
+"""Errors that a person can act on: one line that names the argument, the rule and the value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+
+class SurefootError(ValueError):
+    """Something the user gave cannot be used; the message is one line and says what to do."""
+
+
+class UnknownName(SurefootError):
+    """A name that is not in the list it should come from; the nearest one is suggested."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, list(known)
+        super().__init__(f"Unknown {kind} '{name}'. {suggestion(str(name), self.known)}")
+
+
+class NotFound(SurefootError):
+    """A file or folder that does not exist; a neighbour with a similar name is suggested."""
+
+    def __init__(self, kind: str, path: str | Path) -> None:
+        path = Path(path)
+        parent = path.parent
+        siblings = [p.name for p in parent.iterdir()] if parent.is_dir() else []
+        near = get_close_matches(path.name, siblings, n=1, cutoff=0.6)
+        hint = f" Did you mean '{parent / near[0]}'?" if near else ""
+        super().__init__(f"No {kind} at '{path}'.{hint}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, or None if none is close."""
+    by_lower = {k.lower().replace("_", "-"): k for k in known}
+    match = get_close_matches(name.lower().replace("_", "-"), by_lower, n=1, cutoff=0.5)
+    return by_lower[match[0]] if match else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A sentence that leads from a wrong name to a right one."""
+    known = list(known)
+    near = nearest(name, known)
+    if near:
+        return f"Did you mean '{near}'?"
+    if not known:
+        return "There are none."
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    return f"Known: {shown}."
+
+
+def require(condition: bool, argument: str, rule: str, value: object) -> None:
+    """Raise the standard one-line error unless `condition` holds."""
+    if not condition:
+        raise SurefootError(f"{argument} must be {rule}, got {value!r}.")

@@ -1,0 +1,71 @@
+"""Files are written beside their place and renamed into it, so a reader never sees half of one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import NotFound, SurefootError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary path to write to; it takes the place of `path` when the block ends well, and vanishes when not."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield beside
+        with open(beside, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    with replacing(path) as beside:
+        beside.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def read_json(kind: str, path: str | Path) -> Any:
+    """The content of a JSON file; `kind` names it in the error when it is missing or broken."""
+    if not Path(path).is_file():
+        raise NotFound(kind, path)
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise SurefootError(f"{kind} '{path}' is not valid JSON: {error}.") from error
+
+
+def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file."""
+    from safetensors.torch import save_file
+
+    whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    with replacing(path) as beside:
+        save_file(whole, beside, dict(metadata or {}))
+
+
+def read_tensors(kind: str, path: str | Path) -> dict[str, Tensor]:
+    """Read a safetensors file."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not Path(path).is_file():
+        raise NotFound(kind, path)
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise SurefootError(f"{kind} '{path}' is not a whole safetensors file: {error}.") from error

@@ -1,0 +1,1 @@
+"""Any classifier behind one face: pixels in, logits and features out."""

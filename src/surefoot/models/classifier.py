@@ -1,0 +1,78 @@
+"""The one face of every model: pixels in [0, 1] in, logits and features out, normalisation inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import require
+from ..types import Features, Images, Logits, Outputs
+from .observing import find_head, observed
+
+
+class Classifier(nn.Module):
+    """A module that ends in one linear layer, with its normalisation.
+
+    `source` is how to build the same model again (None for a module that came from elsewhere).
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        module: nn.Module,
+        mean: float | Sequence[float],
+        std: float | Sequence[float],
+        image_size: int | tuple[int, int],
+        channels: int = 3,
+        source: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.image_size = (image_size, image_size) if isinstance(image_size, int) else tuple(image_size)
+        self.channels = channels
+        self.source = source
+        self.register_buffer("mean", per_channel("mean", mean, channels))
+        self.register_buffer("std", per_channel("std", std, channels))
+        require(bool((self.std > 0).all()), "std", "positive", std)
+        example = next((p for p in module.parameters() if p.is_floating_point()), self.mean)
+        images = torch.zeros(2, channels, *self.image_size, dtype=example.dtype, device=example.device)
+        self.head_name = find_head(module, images)
+
+    @property
+    def head(self) -> nn.Linear:
+        """The final linear layer."""
+        head = self.module.get_submodule(self.head_name)
+        assert isinstance(head, nn.Linear)
+        return head
+
+    @property
+    def num_classes(self) -> int:
+        return self.head.out_features
+
+    @property
+    def feature_dim(self) -> int:
+        return self.head.in_features
+
+    def forward(self, images: Images) -> Logits:
+        logits: Logits = self.module((images - self.mean) / self.std)
+        return logits
+
+    def outputs(self, images: Images) -> Outputs:
+        """Logits and features from one pass."""
+        return observed(self, self.head, images)
+
+    def features(self, images: Images) -> Features:
+        """What enters the final linear layer."""
+        return self.outputs(images).features
+
+
+def per_channel(argument: str, value: float | Sequence[float], channels: int) -> Tensor:
+    """One number for each channel, shaped to broadcast over a batch of images."""
+    values = [float(value)] * channels if isinstance(value, (int, float)) else [float(v) for v in value]
+    require(len(values) == channels, argument, f"one number or {channels}", value)
+    return torch.tensor(values).view(1, channels, 1, 1)

@@ -1,0 +1,26 @@
+"""Cross-entropy against labels that keep a share for every class (Szegedy et al. 2016)."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from ..errors import require
+from ..types import Images, Labels, Terms, check_labels
+from .base import Objective
+
+
+class LabelSmoothing(Objective):
+    """L = mean of -sum_k q_k log p_k(x) with q = (1 - smoothing) onehot(y) + smoothing / classes."""
+
+    def __init__(self, smoothing: float = 0.1) -> None:
+        super().__init__()
+        require(0 <= smoothing < 1, "smoothing", "at least 0 and below 1", smoothing)
+        self.smoothing = smoothing
+
+    def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
+        logits = model(images)
+        labels = check_labels(labels, logits.shape[1], len(images))
+        loss = F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
+        return Terms(loss, {"smoothed_cross_entropy": loss.detach()}, logits)

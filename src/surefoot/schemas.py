@@ -1,0 +1,88 @@
+"""Option schemas derived from signatures, so that a default is written once: where the argument is declared."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
+
+from .errors import SurefootError, UnknownName
+
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+\.?\d*))?\s*")
+
+
+def parse_number(value: Any) -> Any:
+    """`"1e-3"` and `"8/255"` as numbers; anything else unchanged."""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    number = float(match[1]) / float(match[2]) if match[2] else float(match[1])
+    return int(match[1]) if re.fullmatch(r"\s*[-+]?\d+\s*", value) else number
+
+
+def parse_value(text: str) -> Any:
+    """The value after the `=` of `--set name=value`, read as YAML."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SurefootError(f"'{text}' is not a value: {str(error).splitlines()[0]}.") from error
+
+
+@cache
+def schema_of(target: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> type[BaseModel]:
+    """A pydantic model with a field for each keyword of a constructor or function."""
+    function = target.__init__ if inspect.isclass(target) else target
+    hints = typing.get_type_hints(function) if inspect.isfunction(function) else {}
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(target).parameters.values():
+        if parameter.name in leave_out or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        hint = hints.get(parameter.name, Any)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (_numeric(hint), default)
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
+    return create_model(getattr(target, "__name__", "Options"), __config__=config, **fields)
+
+
+def _numeric(hint: Any) -> Any:
+    """The same type, reading numbers from text unless it takes text itself."""
+    parts = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    takes_number = any(part in (int, float) for part in parts)
+    return Annotated[hint, BeforeValidator(parse_number)] if takes_number and str not in parts else hint
+
+
+def defaults_of(target: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Every option with its default; required ones are left out."""
+    fields = schema_of(target, leave_out).model_fields
+    return {name: field.default for name, field in fields.items() if not field.is_required()}
+
+
+def check_options(
+    section: str, target: Callable[..., Any], options: Mapping[str, Any], leave_out: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Options with their defaults filled in; an unknown name or a wrong type is one clear line."""
+    schema = schema_of(target, leave_out)
+    check_keys(f"option of {section}", options, schema.model_fields)
+    try:
+        return dict(schema(**options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join([section, str(first["loc"][0])] if first["loc"] else [section])
+        if first["type"] == "missing":
+            raise SurefootError(f"{where} must be given.") from error
+        raise SurefootError(f"{where}: {first['msg'].lower()}, got {first['input']!r}.") from error
+
+
+def check_keys(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Every key must be known."""
+    known = list(known)
+    for key in given:
+        if key not in known:
+            raise UnknownName(kind, key, known)

@@ -1,0 +1,29 @@
+"""Train and audit a list of recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ..auditing.measuring import audit
+from ..auditing.result import Audit
+from ..training.recipes import Recipe
+
+
+def run_grid(
+    recipes: Mapping[str, Recipe],
+    output: str | Path,
+    *,
+    device: str = "auto",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Iterator[tuple[str, Audit]]:
+    """Each recipe in its own folder below `output`, trained and audited, one after the other."""
+    for name, recipe in recipes.items():
+        folder = Path(output) / name
+        run = recipe.run(output=folder, device=device, overwrite=overwrite, progress=progress)
+        data = recipe.load_data()
+        yield (
+            name,
+            audit(run.predictor, data, name=name, seed=recipe.seed, device=device, output=folder, progress=progress),
+        )

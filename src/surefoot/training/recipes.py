@@ -1,0 +1,148 @@
+"""A recipe says all that decides a run: data, model, objective, training options, seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ..data.dataset import Dataset
+from ..data.loading import load_data
+from ..errors import NotFound, SurefootError
+from ..models.classifier import Classifier
+from ..models.loading import load_model
+from ..objectives.base import Objective
+from ..objectives.methods import OBJECTIVES, build_objective
+from ..schemas import check_keys, check_options, schema_of
+from ..version import VERSION
+
+if TYPE_CHECKING:
+    from .runs import Run
+
+Section = dict[str, Any]
+NAMED = ("data", "model", "objective")
+SECTIONS = (*NAMED, "training", "seed", "surefoot")
+NOT_MODEL_OPTIONS = ("name", "data")
+NOT_TRAINING_OPTIONS = ("model", "objective", "data", "seed", "device", "output", "overwrite", "progress")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Checked and complete: every default is filled in, so the file says what happened.
+
+    A section is None when the object came from Python and has no name; such a run cannot be made again from its file.
+    """
+
+    data: Section | None
+    model: Section | None
+    objective: Section
+    training: Section
+    seed: int = 0
+
+    @classmethod
+    def check(cls, given: Mapping[str, Any]) -> Recipe:
+        """From a mapping as it stands in a file; names and options are checked, a section may be just its name."""
+        check_keys("section of a recipe", given, SECTIONS)
+        parts = {section: _named(section, given.get(section)) for section in NAMED}
+        training = given.get("training") or {}
+        if not isinstance(training, Mapping):
+            raise SurefootError(f"training must be a mapping of options, got {training!r}.")
+        seed = given.get("seed", 0)
+        if not isinstance(seed, int):
+            raise SurefootError(f"seed must be a whole number, got {seed!r}.")
+        return cls(
+            data=_checked("data", parts["data"], load_data, ("name",)),
+            model=_checked("model", parts["model"], load_model, NOT_MODEL_OPTIONS),
+            objective=_checked("objective", parts["objective"], OBJECTIVES.load(parts["objective"]["name"]), ()),
+            training=training_options(training),
+            seed=seed,
+        )
+
+    @classmethod
+    def of(cls, model: Classifier, objective: Objective, data: Dataset, training: Section, seed: int) -> Recipe:
+        """What these objects were made from."""
+        source = dict(model.source) if model.source else None
+        if source and source.get("seed") == seed:
+            source["seed"] = None  # the recipe's own
+        method = {"name": OBJECTIVES.name_of(type(objective)), **objective.options()}
+        return cls(data.source or None, source, method, training_options(training), seed)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Recipe:
+        return cls.check(read_recipe(path))
+
+    def to_yaml(self) -> str:
+        body = {"surefoot": VERSION, "seed": self.seed, **{s: getattr(self, s) for s in (*NAMED, "training")}}
+        return yaml.safe_dump(body, sort_keys=False)
+
+    def load_data(self) -> Dataset:
+        return load_data(**self._section("data"))
+
+    def build_model(self, data: Dataset) -> Classifier:
+        return self.build_model_of(data=data)
+
+    def build_model_of(self, **sizes: Any) -> Classifier:
+        """The model, with sizes that the recipe leaves open."""
+        options = self._section("model")
+        seed = self.seed if options["seed"] is None else options["seed"]
+        return load_model(**{**options, **sizes, "seed": seed})
+
+    def build_objective(self) -> Objective:
+        options = dict(self.objective)
+        return build_objective(options.pop("name"), options)
+
+    def run(self, **environment: Any) -> Run:
+        """Train as the recipe says; `environment` is device, output, overwrite and progress."""
+        from .loop import fit
+
+        data = self.load_data()
+        model, objective = self.build_model(data), self.build_objective()
+        return fit(model, objective, data, **self.training, seed=self.seed, **environment)
+
+    def _section(self, name: str) -> Section:
+        section: Section | None = getattr(self, name)
+        if section is None:
+            raise SurefootError(f"This run's {name} came from Python and has no name; pass it in yourself.")
+        return section
+
+
+def read_recipe(path: str | Path) -> dict[str, Any]:
+    """The mapping in a recipe file, unchecked."""
+    if not Path(path).is_file():
+        raise NotFound("recipe", path)
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise SurefootError(f"Recipe '{path}' is not valid YAML: {str(error).splitlines()[0]}.") from error
+    if not isinstance(content, dict):
+        raise SurefootError(f"Recipe '{path}' must be a mapping of sections.")
+    return content
+
+
+def training_option_names() -> list[str]:
+    from .loop import fit
+
+    return list(schema_of(fit, NOT_TRAINING_OPTIONS).model_fields)
+
+
+def training_options(given: Mapping[str, Any]) -> Section:
+    """Training options with the defaults of `fit`."""
+    from .loop import fit
+
+    return check_options("training", fit, given, NOT_TRAINING_OPTIONS)
+
+
+def _named(section: str, value: Any) -> Section:
+    if isinstance(value, str):
+        return {"name": value}
+    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        return dict(value)
+    raise SurefootError(f"{section} must have a name, got {value!r}.")
+
+
+def _checked(section: str, given: Section, target: Any, leave_out: tuple[str, ...]) -> Section:
+    options = {key: value for key, value in given.items() if key != "name"}
+    return {"name": given["name"], **check_options(section, target, options, leave_out)}

@@ -1,0 +1,152 @@
+"""The vocabulary that every room shares: what goes into a model, what comes out, and a number with its uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from .errors import SurefootError, require
+
+Images: TypeAlias = Tensor  # float in [0, 1], batch x channels x height x width
+Labels: TypeAlias = Tensor  # int64, batch
+Logits: TypeAlias = Tensor  # float, batch x classes
+Features: TypeAlias = Tensor  # float, batch x dimensions
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some images of a split, with their labels and their places in the data set."""
+
+    images: Images
+    labels: Labels
+    indices: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What one pass gives: the logits, and the features that entered the last linear layer."""
+
+    logits: Logits
+    features: Features
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an objective gives for a batch: the scalar to minimise, its detached parts by name, and the clean logits."""
+
+    total: Tensor
+    parts: dict[str, Tensor]
+    logits: Logits
+
+
+class Estimate(float):
+    """A number with its 95 % interval; it is a float wherever one is wanted."""
+
+    low: float
+    high: float
+
+    def __new__(cls, value: float, low: float, high: float) -> Estimate:
+        self = super().__new__(cls, value)
+        self.low, self.high = float(low), float(high)
+        return self
+
+    def __repr__(self) -> str:
+        return f"{float(self):.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Estimate, (float(self), self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A model's answers on a split. Say what you have: `from_logits` or `from_probabilities`; the range is never guessed.
+
+    Log-probabilities are logits whose softmax is known, so both are held as `logits`.
+    """
+
+    logits: Logits
+    labels: Labels
+    features: Features | None = None
+    indices: Tensor | None = None
+
+    @classmethod
+    def from_logits(
+        cls, logits: Logits, labels: Labels, features: Features | None = None, indices: Tensor | None = None
+    ) -> Predictions:
+        logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
+        require(logits.ndim == 2 and logits.shape[1] >= 2, "logits", "images x classes", tuple(logits.shape))
+        bad = int((~torch.isfinite(logits)).any(1).sum())
+        if bad:
+            raise SurefootError(f"logits must be finite; {bad} of {len(logits)} images have NaN or infinity.")
+        return cls(logits, check_labels(labels, logits.shape[1], len(logits)), features, indices)
+
+    @classmethod
+    def from_probabilities(
+        cls, probabilities: Tensor, labels: Labels, features: Features | None = None, indices: Tensor | None = None
+    ) -> Predictions:
+        p = torch.as_tensor(probabilities)
+        require(p.ndim == 2 and p.shape[1] >= 2, "probabilities", "images x classes", tuple(p.shape))
+        off = int(((p.sum(1) - 1).abs() > 1e-3).sum() + (p < 0).any(1).sum())
+        if off or not bool(torch.isfinite(p).all()):
+            raise SurefootError(f"probabilities must be >= 0 and sum to 1; {max(off, 1)} of {len(p)} images do not.")
+        return cls.from_logits(p.clamp_min(torch.finfo(p.dtype).tiny).log(), labels, features, indices)
+
+    @property
+    def log_probabilities(self) -> Tensor:
+        return self.logits.log_softmax(1)
+
+    @property
+    def classes(self) -> Tensor:
+        """The predicted class of each image; the first of equals."""
+        return self.logits.argmax(1)
+
+    @property
+    def confidences(self) -> Tensor:
+        """The probability of the predicted class of each image."""
+        return self.log_probabilities.max(1).values.exp()
+
+    @property
+    def correct(self) -> Tensor:
+        return self.classes == self.labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, chosen: Tensor | slice) -> Predictions:
+        """The predictions for some of the images."""
+        return replace(
+            self,
+            logits=self.logits[chosen],
+            labels=self.labels[chosen],
+            features=None if self.features is None else self.features[chosen],
+            indices=None if self.indices is None else self.indices[chosen],
+        )
+
+
+def check_images(images: Images, argument: str = "images") -> None:
+    """Refuse anything but a batch of pixels in [0, 1]."""
+    require(images.ndim == 4, argument, "batch x channels x height x width", tuple(images.shape))
+    require(images.is_floating_point(), argument, "floating point in [0, 1]", images.dtype)
+    if images.numel():
+        low, high = (float(v) for v in images.aminmax())
+        require(low >= 0 and high <= 1, argument, "in [0, 1]", f"{low:.3g} to {high:.3g}")
+
+
+def check_labels(labels: Labels, classes: int, count: int) -> Labels:
+    """Refuse anything but `count` whole numbers in [0, classes); give them as int64.
+
+    The range is checked on the CPU only: elsewhere it would make the device wait.
+    """
+    require(labels.ndim == 1 and len(labels) == count, "labels", f"one for each of {count} images", tuple(labels.shape))
+    whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+    require(whole, "labels", "whole numbers", labels.dtype)
+    if labels.device.type == "cpu" and count:
+        low, high = (int(v) for v in labels.aminmax())
+        require(low >= 0 and high < classes, "labels", f"in 0 to {classes - 1}", f"{low} to {high}")
+    return labels.long()
