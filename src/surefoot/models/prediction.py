@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 from torch import nn
 
+from ..errors import SurefootError
 from ..types import Batch, Predictions
 from .observing import evaluating
 
@@ -31,7 +32,11 @@ def transformed(batches: Iterable[Batch], change: Callable[[Batch], torch.Tensor
 def pick_device(device: str = "auto") -> torch.device:
     """The device to compute on: an accelerator when there is one and none is named."""
     if device != "auto":
-        return torch.device(device)
+        try:
+            return torch.empty(0, device=device).device
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            reason = str(error).splitlines()[0]
+            raise SurefootError(f"device must be one that this machine has, got '{device}' ({reason})") from error
     if torch.accelerator.is_available():
         return torch.accelerator.current_accelerator() or torch.device("cpu")
     return torch.device("cpu")

@@ -9,7 +9,7 @@ Audit = dict[str, Any]
 
 
 def percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
 def points(value: float) -> str:
@@ -28,7 +28,7 @@ def verdict(audit: Audit) -> list[str]:
     accuracy, ece, low_high = scores["accuracy"], scores["ece"], scores["ece_if_calibrated"]
     said = [
         f"Right on {percent(accuracy['value'])} of {images:,} {audit['subject']['split']} images "
-        f"(95 % interval {percent(accuracy['low'])} to {percent(accuracy['high'])})."
+        f"(95\N{NO-BREAK SPACE}% interval {percent(accuracy['low'])} to {percent(accuracy['high'])})."
     ]
     band = f"{percent(low_high[0])} to {percent(low_high[1])}"
     if calibrated(audit):

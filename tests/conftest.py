@@ -1,0 +1,83 @@
+"""Shared fixtures: the embedded digits, a small trained run, the command line in this process, a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.cli.main import run as run_command
+from surefoot.data.dataset import Dataset
+from surefoot.training.runs import Run
+
+
+@pytest.fixture(scope="session")
+def digits() -> Dataset:
+    return sf.load_data("digits")
+
+
+@pytest.fixture(scope="session")
+def run(digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Three epochs of cross-entropy on digits, with its folder."""
+    model = sf.load_model("small-resnet", data=digits, seed=0)
+    folder = tmp_path_factory.mktemp("runs") / "ce"
+    return sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=3, seed=0, output=folder, progress=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def surefoot(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """The command line in this process: `surefoot("train", "--epochs", 1)`."""
+
+    def call(*arguments: object) -> Outcome:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            run_command([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Outcome(int(stop.value.code or 0), out, err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium; without one the test is skipped by name, and fails in CI."""
+    names = (os.environ.get("SUREFOOT_BROWSER", ""), "chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI needs a browser: make browser")
+        pytest.skip("no browser: make browser")
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def images() -> torch.Tensor:
+    """Random pixels, 6 x 3 x 16 x 16."""
+    return torch.rand(6, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

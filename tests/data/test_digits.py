@@ -1,0 +1,54 @@
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.errors import UnknownName
+from surefoot.seeds import generator
+
+
+def test_sizes(digits):
+    assert (digits.num_classes, digits.channels, digits.image_size) == (10, 3, (32, 32))
+    sizes = {name: len(digits.split(name)) for name in ("train", "calibration", "validation", "test")}
+    assert sum(sizes.values()) == 1797
+    assert sizes["train"] == pytest.approx(0.5 * 1797, abs=5)
+    assert sizes["test"] == pytest.approx(0.3 * 1797, abs=5)
+
+
+def test_splits_share_no_image_and_hold_every_class(digits):
+    indices = torch.cat([digits.split(n).indices for n in ("train", "calibration", "validation", "test")])
+    assert indices.unique().numel() == 1797
+    for name in ("train", "calibration", "validation", "test"):
+        assert digits.split(name).labels.unique().numel() == 10
+
+
+def test_pixels_are_the_scans(digits):
+    from sklearn.datasets import load_digits
+
+    raw = torch.from_numpy(load_digits().images)
+    shrunk = digits.test.images.float().view(-1, 3, 8, 4, 8, 4).mean((3, 5))[:, 0] / 255 * 16
+    assert (shrunk - raw[digits.test.indices]).abs().mean() < 1.0
+    assert digits.test.images.dtype == torch.uint8
+
+
+def test_same_seed_same_split():
+    assert sf.load_data("digits", seed=1).test.indices.equal(sf.load_data("digits", seed=1).test.indices)
+    assert not sf.load_data("digits", seed=1).test.indices.equal(sf.load_data("digits", seed=2).test.indices)
+
+
+def test_batches_cover_the_split_once(digits):
+    split = digits.validation
+    ordered = list(split.batches(50))
+    assert torch.cat([batch.indices for batch in ordered]).equal(split.indices)
+    assert all(batch.images.min() >= 0 and batch.images.max() <= 1 for batch in ordered)
+    assert torch.equal((ordered[0].images * 255).round().byte(), split.images[:50])
+    shuffled = torch.cat([batch.indices for batch in split.batches(50, shuffle=generator(0))])
+    assert not shuffled.equal(split.indices)
+    assert shuffled.sort().values.equal(split.indices.sort().values)
+    assert [len(b) for b in split.batches(50, drop_last=True)] == [50] * (len(split) // 50)
+
+
+def test_unknown_names():
+    with pytest.raises(UnknownName, match="Did you mean 'digits'"):
+        sf.load_data("digit")
+    with pytest.raises(UnknownName, match="Did you mean 'test'"):
+        sf.load_data("digits").split("tset")

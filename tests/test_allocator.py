@@ -1,0 +1,45 @@
+import os
+import subprocess
+import sys
+
+from surefoot import allocator
+
+
+def test_switch_leaves_glibc_alone(monkeypatch):
+    monkeypatch.setenv(allocator.SWITCH, "system")
+    monkeypatch.setattr(allocator, "set_thresholds", lambda size: 1 / 0)
+    assert "SUREFOOT_ALLOCATOR=system" in allocator.keep_large_blocks()
+
+
+def test_no_glibc_no_change(monkeypatch):
+    monkeypatch.delenv(allocator.SWITCH, raising=False)
+    monkeypatch.setattr(allocator.platform, "libc_ver", lambda: ("", ""))
+    monkeypatch.setattr(allocator, "set_thresholds", lambda size: 1 / 0)
+    assert allocator.keep_large_blocks() == "left to the system (not glibc)"
+
+
+def test_freed_blocks_stay_with_the_process():
+    """Another 64 MiB tensor costs no page faults once the memory of earlier ones is kept."""
+    code = """
+import resource, torch
+from surefoot.allocator import keep_large_blocks
+print(keep_large_blocks())
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(2**24).sum()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print([faults() for _ in range(5)][-1] < 100)
+"""
+
+    def lines(**environment):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+        )
+        return done.stdout.split("\n")
+
+    said, cheap = lines()[:2]
+    if said == "large blocks are kept":
+        assert cheap == "True"
+        assert lines(SUREFOOT_ALLOCATOR="system")[1] == "False"
+    else:
+        assert said.startswith("left to the system")

@@ -1,0 +1,71 @@
+"""The public names, and what importing them costs."""
+
+import os
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import surefoot as sf
+
+PUBLIC = {
+    "surefoot": "Classifier Predictions adapt audit fit load_data load_model load_run",
+    "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Objective",
+    "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES",
+    "surefoot.attacks": "fgsm evaluate",
+    "surefoot.calibration": "Predictions scores reliability",
+    "surefoot.geometry": "margins",
+    "surefoot.views": "GaussianNoise",
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_public_names_are_there(module):
+    loaded = import_module(module)
+    for name in PUBLIC[module].split():
+        assert getattr(loaded, name) is not None
+        assert name in loaded.__all__
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_no_module_has_the_name_of_a_public_object(module):
+    loaded = import_module(module)
+    modules = {found.name for found in pkgutil.iter_modules(loaded.__path__) if not found.ispkg}
+    assert not modules & set(loaded.__all__)
+
+
+def test_unknown_attribute():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = sf.nothing
+
+
+def in_fresh_process(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    ).stdout.strip()
+
+
+def test_import_is_cheap_and_writes_nothing(here):
+    """Nothing heavy at `import surefoot`, torch alone with the methods, and no file anywhere a library likes to write."""
+    code = (
+        "import sys, surefoot; first = set(sys.modules); import surefoot.objectives, surefoot.calibration;"
+        "heavy = ['timm', 'accelerate', 'plotly', 'sklearn', 'torchvision', 'pandas'];"
+        "print('torch' in first, [m for m in heavy if m in sys.modules])"
+    )
+    homes = {name: str(here) for name in ("HOME", "XDG_CACHE_HOME", "TORCH_HOME", "HF_HOME")}
+    assert in_fresh_process(code, **homes) == "False []"
+    assert list(here.iterdir()) == []
+
+
+def test_report_knows_no_torch():
+    code = "import sys, surefoot.report.page, surefoot.report.reading; print('torch' in sys.modules)"
+    assert in_fresh_process(code) == "False"
+
+
+def test_help_does_not_import_torch():
+    code = (
+        "import sys\nfrom surefoot.cli.main import run\ntry: run(['--help'])\nexcept SystemExit: print('torch' in sys.modules)"
+    )
+    assert in_fresh_process(code).splitlines()[-1] == "False"
