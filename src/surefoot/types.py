@@ -135,7 +135,8 @@ def check_images(images: Images, argument: str = "images") -> None:
     require(images.is_floating_point(), argument, "floating point in [0, 1]", images.dtype)
     if images.numel():
         low, high = (float(v) for v in images.aminmax())
-        require(low >= 0 and high <= 1, argument, "in [0, 1]", f"{low:.3g} to {high:.3g}")
+        if not (low >= 0 and high <= 1):
+            raise SurefootError(f"{argument} must be in [0, 1], got {low:.3g} to {high:.3g}.")
 
 
 def check_labels(labels: Labels, classes: int, count: int) -> Labels:
@@ -148,5 +149,6 @@ def check_labels(labels: Labels, classes: int, count: int) -> Labels:
     require(whole, "labels", "whole numbers", labels.dtype)
     if labels.device.type == "cpu" and count:
         low, high = (int(v) for v in labels.aminmax())
-        require(low >= 0 and high < classes, "labels", f"in 0 to {classes - 1}", f"{low} to {high}")
+        if not (low >= 0 and high < classes):
+            raise SurefootError(f"labels must be in 0 to {classes - 1}, got {low} to {high}.")
     return labels.long()

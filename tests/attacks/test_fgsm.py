@@ -85,7 +85,7 @@ def test_batches_do_not_matter():
 def test_bad_input():
     with pytest.raises(SurefootError, match="eps must be at least 0, got -1"):
         fgsm(linear_net(), torch.rand(1, 3, 4, 4), torch.tensor([0]), -1)
-    with pytest.raises(UnknownName, match="Unknown attack 'fsgm'. Did you mean 'fgsm'"):
+    with pytest.raises(UnknownName, match=r"Unknown attack 'fsgm'\. Did you mean 'fgsm'"):
         evaluate(linear_net(), torch.rand(1, 3, 4, 4), torch.tensor([0]), "fsgm")
     with pytest.raises(SurefootError, match="images must be at least one"):
         evaluate(linear_net(), torch.rand(0, 3, 4, 4), torch.zeros(0, dtype=torch.long), "fgsm")

@@ -88,7 +88,7 @@ def test_gaussian_noise_has_its_std_and_severities_are_paired():
         change = corrupt(images, "gaussian_noise", severity) - 0.5
         assert change.std().item() == pytest.approx(std, rel=0.01)
     weak, strong = (corrupt(images, "gaussian_noise", s) - 0.5 for s in (1, 5))
-    assert torch.allclose(weak * 2.5, strong, atol=3 / 255)
+    assert torch.allclose(weak * 2.5, strong, atol=4 / 255)
     neighbours = (weak[..., 1:] * weak[..., :-1]).mean() / weak.square().mean()
     assert abs(neighbours) < 0.01
     assert not torch.equal(weak[0], weak[1])

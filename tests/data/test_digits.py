@@ -26,7 +26,8 @@ def test_pixels_are_the_scans(digits):
 
     raw = torch.from_numpy(load_digits().images)
     shrunk = digits.test.images.float().view(-1, 3, 8, 4, 8, 4).mean((3, 5))[:, 0] / 255 * 16
-    assert (shrunk - raw[digits.test.indices]).abs().mean() < 1.0
+    nearest = torch.cdist(shrunk.double().flatten(1), raw.flatten(1)).argmin(1)
+    assert (nearest == digits.test.indices).double().mean() > 0.98
     assert digits.test.images.dtype == torch.uint8
 
 

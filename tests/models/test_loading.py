@@ -72,15 +72,16 @@ class Bomb:
         return (eval, ("open('boom', 'w')",))
 
 
-def test_a_malicious_pickle_is_refused_and_not_run(digits, here):
-    (here / "w.pth").write_bytes(pickle.dumps({"x": Bomb()}))
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_malicious_pickle_is_refused_and_not_run(digits, here, protocol):
+    (here / "w.pth").write_bytes(pickle.dumps({"x": Bomb()}, protocol))
     with pytest.raises(SurefootError, match="is refused: it is not plain tensors"):
         sf.load_model("small-resnet", data=digits, checkpoint="w.pth")
     assert not (here / "boom").exists()
 
 
 def test_bad_names(digits, tmp_path):
-    with pytest.raises(UnknownName, match="Unknown model 'resnet81'. Did you mean 'resnet18'"):
+    with pytest.raises(UnknownName, match=r"Unknown model 'resnet81'\. Did you mean 'resnet18'"):
         sf.load_model("resnet81", data=digits)
     with pytest.raises(NotFound, match="No checkpoint at"):
         sf.load_model("small-resnet", data=digits, checkpoint=str(tmp_path / "no.pth"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 
 import torch
@@ -20,7 +21,9 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
     if path.suffix == ".safetensors":
         return read_tensors("checkpoint", path)
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pickle protocols that torch seldom sees
+            state = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         reason = str(error).splitlines()[0]
         raise SurefootError(f"Checkpoint '{path}' is refused: it is not plain tensors ({reason})") from error

@@ -46,7 +46,9 @@ class Recipe:
     def check(cls, given: Mapping[str, Any]) -> Recipe:
         """From a mapping as it stands in a file; names and options are checked, a section may be just its name."""
         check_keys("section of a recipe", given, SECTIONS)
-        parts = {section: _named(section, given.get(section)) for section in NAMED}
+        parts = {section: _named(section, given) for section in NAMED}
+        method = parts["objective"] or {}
+        objective = _checked("objective", method, OBJECTIVES.load(method["name"]), ()) or {}
         training = given.get("training") or {}
         if not isinstance(training, Mapping):
             raise SurefootError(f"training must be a mapping of options, got {training!r}.")
@@ -56,7 +58,7 @@ class Recipe:
         return cls(
             data=_checked("data", parts["data"], load_data, ("name",)),
             model=_checked("model", parts["model"], load_model, NOT_MODEL_OPTIONS),
-            objective=_checked("objective", parts["objective"], OBJECTIVES.load(parts["objective"]["name"]), ()),
+            objective=objective,
             training=training_options(training),
             seed=seed,
         )
@@ -135,14 +137,20 @@ def training_options(given: Mapping[str, Any]) -> Section:
     return check_options("training", fit, given, NOT_TRAINING_OPTIONS)
 
 
-def _named(section: str, value: Any) -> Section:
+def _named(section: str, given: Mapping[str, Any]) -> Section | None:
+    """A section as a mapping with a name; null in a run's own recipe says that the object came from Python."""
+    value = given.get(section)
     if isinstance(value, str):
         return {"name": value}
     if isinstance(value, Mapping) and isinstance(value.get("name"), str):
         return dict(value)
+    if value is None and section in given and section != "objective":
+        return None
     raise SurefootError(f"{section} must have a name, got {value!r}.")
 
 
-def _checked(section: str, given: Section, target: Any, leave_out: tuple[str, ...]) -> Section:
+def _checked(section: str, given: Section | None, target: Any, leave_out: tuple[str, ...]) -> Section | None:
+    if given is None:
+        return None
     options = {key: value for key, value in given.items() if key != "name"}
     return {"name": given["name"], **check_options(section, target, options, leave_out)}

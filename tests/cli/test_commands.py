@@ -1,0 +1,109 @@
+import json
+from importlib.metadata import version
+
+import pytest
+import torch
+
+from surefoot.files import read_tensors, write_tensors
+
+
+def test_version_and_help(surefoot):
+    assert surefoot("--version").out == f"surefoot {version('surefoot')}\n"
+    shown = surefoot("--help")
+    assert shown.code == 0
+    assert all(name in shown.out for name in ("train", "audit", "demo", "list", "doctor"))
+    assert "[default: 30]" in surefoot("train", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "Unknown command 'trian'. Did you mean 'train'?"),
+        (["train", "--objective", "focla"], "Unknown objective 'focla'. Did you mean 'focal'?"),
+        (["train", "--model", "resnet81"], "Unknown model 'resnet81'. Did you mean 'resnet18'?"),
+        (["train", "--data", "digit"], "Unknown data set 'digit'. Did you mean 'digits'?"),
+        (["train", "--set", "objectiv.gamma=1"], "Unknown section 'objectiv'. Did you mean 'objective'?"),
+        (["train", "--set", "objective=1"], "--set takes SECTION.NAME=VALUE, got 'objective=1'."),
+        (
+            ["train", "--objective", "focal", "--set", "objective.gama=1"],
+            "Unknown option of objective 'gama'. Did you mean 'gamma'?",
+        ),
+        (["train", "--set", "training.lerning_rate=1"], "Did you mean 'learning_rate'?"),
+        (["train", "--recipe", "no.yaml"], "No recipe at 'no.yaml'."),
+        (["train", "--epochs", "many"], "Invalid value for '--epochs'"),
+        (["train", "--epoch", "3"], "No such option: --epoch"),
+        (["train", "--device", "cdua"], "device must be one that this machine has"),
+        (["audit", "nowhere"], "No run folder at 'nowhere'."),
+        (["audit"], "Give either a run folder or --model with --checkpoint."),
+        (["audit", "--model", "resnet18"], "--model resnet18 needs --checkpoint and --data."),
+        (["audit", "--model", "resnet18", "--data", "digits", "--checkpoint", "w.pth"], "No checkpoint at 'w.pth'."),
+        (["list", "objective"], "Unknown kind 'objective'. Did you mean 'objectives'?"),
+    ],
+)
+def test_errors_are_one_line_exit_2_and_nothing_written(surefoot, here, arguments, message):
+    found = surefoot(*arguments)
+    assert found.code == 2
+    assert found.out == ""
+    assert found.err.startswith("surefoot: ")
+    assert found.err.count("\n") == 1
+    assert message in found.err
+    assert list(here.iterdir()) == []
+
+
+def test_debug_shows_the_traceback(surefoot, here):
+    assert "Traceback" in surefoot("--debug", "train", "--objective", "focla").err
+    assert "Traceback" in surefoot("train", "--objective", "focla", "--debug").err
+
+
+def test_train_audit_and_json(surefoot, here):
+    trained = surefoot("train", "--epochs", 1, "--output", "r", "--json", "--quiet")
+    assert trained.code == 0
+    assert json.loads(trained.out)["epoch"] == 1
+    assert trained.err == ""
+    said = surefoot("audit", "r")
+    assert said.code == 0
+    assert "test images" in said.out
+    assert "page: r/report.html" in said.out
+    assert next(line for line in found["objectives"] if line["name"] == "focal")["options"] == {"gamma": 2.0}
+    assert "gamma=2.0" in surefoot("list", "objectives").out
+    models = [line["name"] for line in json.loads(surefoot("list", "models", "--match", "resnet1*", "--json").out)["models"]]
+    assert "resnet18" in models
+    assert "every timm classifier" in surefoot("list", "models").out
+
+
+def test_doctor(surefoot, monkeypatch):
+    assert "training step   works" in surefoot("doctor").out
+    assert json.loads(surefoot("doctor", "--json").out)["torch"] == version("torch")
+    monkeypatch.setattr("surefoot.cli.doctor.try_step", lambda: "fails: no memory")
+    assert surefoot("doctor").code == 1
+
+
+def test_demo(surefoot, here):
+    found = surefoot("demo", "--epochs", 1, "--output", "d")
+    assert found.code == 0
+    assert "label-smoothing" in found.out
+    assert (here / "d" / "report.html").as_uri() in found.out
+    assert "holds a demo already" in surefoot("demo", "--output", "d").err
+    table = json.loads(surefoot("demo", "--epochs", 1, "--output", "d", "--overwrite", "--json", "--quiet").out)["table"]
+    assert set(table["cross-entropy"]["ECE"]) == {"value", "low", "high"}
+
+
+def test_python_and_the_command_give_bit_identical_weights(surefoot, here):
+    """The README's first snippet and its first command."""
+    from test_readme import blocks
+
+    exec(next(blocks("README.md", "python")), {})
+    command = next(line for line in next(blocks("README.md", "sh")).splitlines() if line.startswith("surefoot train"))
+    arguments = command.removeprefix("surefoot ").replace("runs/smooth", "runs/command").split()
+    assert surefoot(*arguments, "--quiet").code == 0
+    python, shell = (read_tensors("weights", here / "runs" / name / "model.safetensors") for name in ("smooth", "command"))
+    assert all(torch.equal(python[key], shell[key]) for key in python | shell)
+    assert (here / "runs/smooth/recipe.yaml").read_text() == (here / "runs/command/recipe.yaml").read_text()
+
+
+def test_a_foreign_checkpoint_that_does_not_fit(surefoot, here):
+    write_tensors(here / "w.safetensors", {"fc.weight": torch.zeros(3, 3)})
+    found = surefoot("audit", "--model", "small-resnet", "--checkpoint", "w.safetensors", "--data", "digits")
+    assert found.code == 2
+    assert "does not fit the model" in found.err
+    assert sorted(p.name for p in here.iterdir()) == ["w.safetensors"]

@@ -1,0 +1,14 @@
+from surefoot.studies.grid import run_grid
+from surefoot.studies.tables import table
+from surefoot.training.recipes import Recipe
+
+
+def test_recipes_become_runs_audits_and_rows(tmp_path):
+    base = {"data": "digits", "model": "small-resnet", "training": {"epochs": 1}}
+    recipes = {name: Recipe.check({**base, "objective": name}) for name in ("cross-entropy", "focal")}
+    rows = table(run_grid(recipes, tmp_path, progress=False))
+    assert list(rows) == ["cross-entropy", "focal"]
+    assert list(rows["focal"]) == ["accuracy", "ECE", "NLL", "corrupted accuracy", "fgsm success"]
+    for name in recipes:
+        assert {"recipe.yaml", "model.safetensors", "audit.json"} <= {path.name for path in (tmp_path / name).iterdir()}
+    assert rows["focal"]["NLL"] != rows["cross-entropy"]["NLL"]

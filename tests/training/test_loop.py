@@ -1,0 +1,121 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import surefoot as sf
+from surefoot.errors import SurefootError
+from surefoot.training.optimisation import warmup_cosine
+
+
+def weights(model):
+    return [value.clone() for value in model.state_dict().values()]
+
+
+def fit_small(digits, seed=0, **options):
+    torch.manual_seed(99)  # must not matter
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, 10))
+    for p in net.parameters():
+        nn.init.normal_(p, std=0.02, generator=torch.Generator().manual_seed(0))
+    model = sf.adapt(net, 0.5, 0.5, 32)
+    return sf.fit(model, sf.objectives.CrossEntropy(), digits, seed=seed, progress=False, **{"epochs": 2, **options})
+
+
+def test_it_learns(run):
+    assert run.history[-1]["validation_accuracy"] > 0.8
+    assert run.history[-1]["loss"] < run.history[0]["loss"]
+    assert [epoch["epoch"] for epoch in run.history] == [1, 2, 3]
+    assert run.history[0]["cross_entropy"] == run.history[0]["loss"]
+
+
+def test_the_seed_decides_all_even_dropout(digits):
+    first = weights(fit_small(digits).model)
+    torch.rand(7)
+    again, other = weights(fit_small(digits).model), weights(fit_small(digits, seed=1).model)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_the_callers_generator_is_given_back(digits):
+    fit_small(digits)
+    a = torch.random.get_rng_state()
+    fit_small(digits, seed=5)
+    assert a.equal(torch.random.get_rng_state())
+
+
+def test_against_a_plain_loop(digits):
+    """SGD with Nesterov momentum and the cosine schedule, written out."""
+    run = fit_small(digits, epochs=3, batch_size=100, learning_rate=0.05, warmup_epochs=1)
+    from surefoot.seeds import derive, generator
+
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, 10))
+    for p in net.parameters():
+        nn.init.normal_(p, std=0.02, generator=torch.Generator().manual_seed(0))
+    velocity = [torch.zeros_like(p) for p in net.parameters()]
+    train, count = digits.train, 0
+    steps = len(train) // 100
+    for epoch in range(3):
+        order = torch.randperm(len(train), generator=generator(0, epoch, "order"))
+        for number in range(steps):
+            chosen = order[100 * number : 100 * number + 100]
+            x = (train.images[chosen].float() / 255 - 0.5) / 0.5
+            torch.manual_seed(derive(0, epoch, number, "model"))
+            loss = nn.functional.cross_entropy(net(x), train.labels[chosen])
+            gradients = torch.autograd.grad(loss, list(net.parameters()))
+            part = (count - steps) / (2 * steps)
+            rate = 0.05 * ((count + 1) / steps if count < steps else 0.5 * (1 + math.cos(math.pi * part)))
+            with torch.no_grad():
+                for p, g, v in zip(net.parameters(), gradients, velocity, strict=True):
+                    g = g + 5e-4 * p
+                    v.mul_(0.9).add_(g)
+                    p.sub_(rate * (g + 0.9 * v))
+            count += 1
+    for ours, theirs in zip(run.model.module.parameters(), net.parameters(), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_schedule():
+    share = warmup_cosine(10, 2)
+    assert [share(0), share(1), share(2)] == [0.5, 1.0, 1.0]
+    assert share(6) == pytest.approx(0.5)
+    assert share(10) == pytest.approx(0)
+
+
+def test_validation_uses_the_predictor(digits):
+    """What is judged each epoch is what will be used at test time."""
+
+    class Constant(sf.objectives.CrossEntropy):
+        def predictor(self, model):
+            net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))
+            nn.init.zeros_(net[1].weight)
+            net[1].bias.data = torch.arange(10.0)
+            return net
+
+    model = sf.load_model("small-resnet", data=digits, seed=0)
+    history = sf.fit(model, Constant(), digits, epochs=1, progress=False).history
+    assert history[0]["validation_accuracy"] == pytest.approx(float((digits.validation.labels == 9).double().mean()))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"batch_size": 1}, "batch_size must be at least 2, got 1"),
+        ({"learning_rate": -1.0}, "learning_rate must be positive, got -1.0"),
+        ({"momentum": 1.0}, "momentum must be at least 0 and below 1"),
+        ({"momentum": 0.0}, "momentum must be positive for nesterov"),
+        ({"weight_decay": -1.0}, "weight_decay must be at least 0"),
+        ({"warmup_epochs": 3}, "warmup_epochs must be from 0 to epochs = 2, got 3"),
+        ({"device": "cdua"}, "device must be one that this machine has, got 'cdua'"),
+    ],
+)
+def test_bad_options(digits, options, message):
+    with pytest.raises(SurefootError, match=message):
+        fit_small(digits, **options)
+
+
+def test_class_counts_must_agree(digits):
+    model = sf.load_model("small-resnet", num_classes=7, seed=0)
+    with pytest.raises(SurefootError, match="The model has 7 classes and the data 10"):
+        sf.fit(model, sf.objectives.CrossEntropy(), digits, progress=False)
