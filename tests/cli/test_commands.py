@@ -1,8 +1,11 @@
 import json
+import subprocess
+import sys
 from importlib.metadata import version
 
 import pytest
 import torch
+import yaml
 
 from surefoot.files import read_tensors, write_tensors
 
@@ -64,6 +67,46 @@ def test_train_audit_and_json(surefoot, here):
     assert said.code == 0
     assert "test images" in said.out
     assert "page: r/report.html" in said.out
+    assert {"audit.json", "audit-data", "report.html", "recipe.yaml"} <= {path.name for path in (here / "r").iterdir()}
+    printed = json.loads(surefoot("audit", "r", "--json", "--quiet", "--output", "elsewhere", "--split", "validation").out)
+    assert printed == json.loads((here / "elsewhere" / "audit.json").read_text())
+    assert printed["subject"]["split"] == "validation"
+    assert surefoot("audit", "r", "--quiet").out == ""
+    assert "Did you mean 'test'" in surefoot("audit", "r", "--split", "tset").err
+    assert "holds a run already" in surefoot("train", "--epochs", 1, "--output", "r").err
+    checkpoint = ["--model", "small-resnet", "--checkpoint", "r/model.safetensors", "--data", "digits"]
+    again = json.loads(surefoot("audit", *checkpoint, "--json", "--split", "validation").out)
+    assert again["calibration"] == printed["calibration"]
+
+
+def test_flags_win_over_set_which_wins_over_the_file(surefoot, here):
+    recipe = {"objective": {"name": "focal", "gamma": 3}, "training": {"epochs": 9, "batch_size": 64}, "seed": 5}
+    (here / "r.yaml").write_text(yaml.safe_dump(recipe))
+    options = ["--recipe", "r.yaml", "--set", "training.epochs=8", "--set", "training.warmup_epochs=0", "--epochs", "1"]
+    assert surefoot("train", *options, "--set", "seed=6", "--output", "a", "--quiet").code == 0
+    done = yaml.safe_load((here / "a" / "recipe.yaml").read_text())
+    assert done["objective"] == {"name": "focal", "gamma": 3.0}
+    assert (done["training"]["epochs"], done["training"]["batch_size"], done["seed"]) == (1, 64, 6)
+    assert surefoot("train", *options, "--objective", "label-smoothing", "--output", "b", "--quiet").code == 0
+    done = yaml.safe_load((here / "b" / "recipe.yaml").read_text())
+    assert done["objective"] == {"name": "label-smoothing", "smoothing": 0.1}
+
+
+def test_ones_own_objective(surefoot, here):
+    (here / "my_method.py").write_text(
+        "from surefoot.objectives import Focal\nclass Mine(Focal):\n    def __init__(self, gamma: float = 1.0, odd: int = 2):\n"
+        "        super().__init__(gamma)\n        self.odd = odd\n"
+    )
+    arguments = ["train", "--objective", "my_method:Mine", "--set", "objective.odd=7", "--epochs", "1", "--output", "r"]
+    done = subprocess.run([sys.executable, "-m", "surefoot", *arguments], capture_output=True, text=True, cwd=here)
+    assert done.returncode == 0, done.stderr
+    written = yaml.safe_load((here / "r" / "recipe.yaml").read_text())["objective"]
+    assert written == {"name": "my_method:Mine", "gamma": 1.0, "odd": 7}
+
+
+def test_list(surefoot):
+    found = json.loads(surefoot("list", "--json").out)
+    assert set(found) == {"objectives", "models", "data", "corruptions", "attacks", "training"}
     assert next(line for line in found["objectives"] if line["name"] == "focal")["options"] == {"gamma": 2.0}
     assert "gamma=2.0" in surefoot("list", "objectives").out
     models = [line["name"] for line in json.loads(surefoot("list", "models", "--match", "resnet1*", "--json").out)["models"]]
