@@ -81,3 +81,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Packed CIFAR-10 and MNIST beside the repo, or in SUREFOOT_SHARED_DATA; without them a test is skipped by name."""
+    folder = Path(os.environ.get("SUREFOOT_SHARED_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not (folder / "mnist.tar.gz").is_file():
+        pytest.skip("no shared data sets beside the repo (SUREFOOT_SHARED_DATA)")
+    return folder

@@ -31,10 +31,12 @@ def found():
             "split": "test",
             "images": 1000,
             "classes": ["a", "b"],
+            "notes": [],
             "seed": 0,
             "created": "2026-01-01T00:00:00+00:00",
             "versions": {"surefoot": "0.1.0"},
         },
+        "preflight": [],
         "calibration": {
             "accuracy": number(0.9),
             "nll": number(0.4),
@@ -111,6 +113,14 @@ def test_names_are_escaped_everywhere(found):
     assert nasty not in body
     assert "<script>alert(1)" not in body
     assert json.loads(safe_json(nasty)) == nasty
+
+
+def test_findings_come_first(found):
+    assert "Look at this first" not in render_page([found])
+    found["preflight"] = [{"name": "class-order", "message": "Labels <b>differ</b>.", "advice": "Use a class map."}]
+    page = render_page([found])
+    assert "<strong>Labels &lt;b&gt;differ&lt;/b&gt;.</strong> Use a class map." in page
+    assert page.index("Look at this first") < page.index("What to do")
 
 
 def test_one_page_for_several(found):

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import surefoot as sf
+from surefoot.data.augmentation import Augmentation
 from surefoot.errors import SurefootError
 from surefoot.training.optimisation import warmup_cosine
 
@@ -46,7 +47,8 @@ def test_the_callers_generator_is_given_back(digits):
 
 def test_against_a_plain_loop(digits):
     """SGD with Nesterov momentum and the cosine schedule, written out."""
-    run = fit_small(digits, epochs=3, batch_size=100, learning_rate=0.05, warmup_epochs=1)
+    options = {"epochs": 3, "batch_size": 100, "learning_rate": 0.05, "warmup_epochs": 1}
+    run = fit_small(digits, augmentation=Augmentation(), **options)
     from surefoot.seeds import derive, generator
 
     net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, 10))
@@ -73,6 +75,14 @@ def test_against_a_plain_loop(digits):
             count += 1
     for ours, theirs in zip(run.model.module.parameters(), net.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_the_augmentation_is_used_and_recorded(digits):
+    plain, own = fit_small(digits, augmentation=Augmentation()), fit_small(digits)
+    assert own.recipe.augmentation == digits.augmentation.options()
+    assert plain.recipe.augmentation["crop_padding"] == 0
+    assert not torch.equal(plain.model.head.weight, own.model.head.weight)
+    assert torch.equal(own.model.head.weight, fit_small(digits, augmentation=digits.augmentation).model.head.weight)
 
 
 def test_schedule():

@@ -11,7 +11,8 @@ def test_defaults_are_those_of_the_constructors():
     found = Recipe.check(NAMES)
     assert found.objective == {"name": "focal", "gamma": 2.0}
     assert found.training["epochs"] == 30
-    assert found.data == {"name": "digits", "seed": 0}
+    assert (found.data["name"], found.data["seed"], found.data["fraction"]) == ("digits", 0, 1.0)
+    assert found.augmentation is None
 
 
 def test_yaml_round_trip():

@@ -20,14 +20,20 @@ from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
 from ..calibration.scoring import scores
 from ..corruptions.engine import corrupt
 from ..corruptions.families import NAMES
-from ..data.dataset import Dataset, TensorSplit
+from ..data.dataset import Dataset, Split
+from ..data.preprocessing import TINY
+from ..data.settings import settings_of
+from ..errors import SurefootError
 from ..geometry.logit_margins import logit_margins
 from ..models.prediction import pick_device, predict, transformed
+from ..models.preflight import Finding, preflight
+from ..seeds import generator
 from ..types import Batch, Predictions
 from ..version import VERSION
 from .result import AttackSummary, Audit, CorruptionCell, Corruptions, Geometry
 
 SEVERITIES = (1, 2, 3, 4, 5)
+SAMPLE = 256  # images that preflight looks at
 Tick = Callable[[], None]
 
 
@@ -48,7 +54,10 @@ def audit(
     Writes `audit.json` and `audit-data/` into `output` if one is given.
     """
     chosen, place = data.split(split), pick_device(device)
+    if len(chosen) == 0:
+        raise SurefootError(f"The {split} split has no images.")
     model = model.to(place)
+    findings = check_first(model, chosen, data, place)
     bar = Progress(console=Console(stderr=True), disable=not progress)
     task = bar.add_task(f"auditing {name}", total=1 + len(NAMES) * len(SEVERITIES) + len(ATTACKS.names))
     with bar:
@@ -61,6 +70,7 @@ def audit(
         calibration=scores(clean, seed=seed),
         corruptions=worse,
         attacks=attacked,
+        preflight=findings,
         geometry=Geometry(mean_estimate(logit_margins(clean.logits, clean.labels), seed)),
         reliability=reliability(clean),
         predictions=clean,
@@ -70,9 +80,19 @@ def audit(
     return result
 
 
-def corruptions(
-    model: nn.Module, split: TensorSplit, batch_size: int, seed: int, device: torch.device, tick: Tick
-) -> Corruptions:
+def check_first(model: nn.Module, split: Split, data: Dataset, device: torch.device) -> tuple[Finding, ...]:
+    """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
+    sample = next(split.batches(SAMPLE, shuffle=generator(0, "preflight"), device=device))
+    source = getattr(model, "source", None)
+    native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
+    found = preflight(model, sample.images, sample.labels, num_classes=data.num_classes, native_size=native)
+    wrong = next((finding for finding in found if finding.name == "class-count"), None)
+    if wrong:
+        raise SurefootError(f"{wrong.message} {wrong.advice}")
+    return tuple(found)
+
+
+def corruptions(model: nn.Module, split: Split, batch_size: int, seed: int, device: torch.device, tick: Tick) -> Corruptions:
     """Every corruption at every severity."""
     cells: list[CorruptionCell] = []
     right = torch.zeros(len(split), dtype=torch.float64)
@@ -91,7 +111,7 @@ def corruptions(
 
 
 def attacks(
-    model: nn.Module, split: TensorSplit, batch_size: int, seed: int, device: torch.device, tick: Tick
+    model: nn.Module, split: Split, batch_size: int, seed: int, device: torch.device, tick: Tick
 ) -> dict[str, AttackSummary]:
     """Every named attack."""
     found = {}
@@ -124,6 +144,7 @@ def subject(name: str, data: Dataset, split: str, images: int, seed: int) -> dic
         "data": data.source,
         "split": split,
         "images": images,
+        "notes": list(data.notes),
         "classes": list(data.class_names),
         "seed": seed,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -10,10 +10,12 @@ from typing import Any
 from ..calibration.bins import ReliabilityBins
 from ..calibration.scoring import Scores
 from ..files import write_json, write_tensors
+from ..models.preflight import Finding
 from ..types import Estimate, Predictions
 
 SCHEMA = 1
 AUDIT, DATA = "audit.json", "audit-data"
+PARTS = ("preflight", "calibration", "corruptions", "attacks", "geometry")
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,13 @@ class Audit:
     corruptions: Corruptions
     attacks: dict[str, AttackSummary]
     geometry: Geometry
+    preflight: tuple[Finding, ...]
     reliability: ReliabilityBins
     predictions: Predictions
 
     def to_dict(self) -> dict[str, Any]:
         """Scalars only; every estimate has its value and interval."""
-        parts = {name: plain(getattr(self, name)) for name in ("calibration", "corruptions", "attacks", "geometry")}
+        parts = {name: plain(getattr(self, name)) for name in PARTS}
         return {"schema": SCHEMA, "subject": self.subject, **parts}
 
     def points(self) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""`surefoot audit`: from a run folder, or a model and its checkpoint, to a page."""
+"""`surefoot audit`: from a run folder, a model and its checkpoint, or any module, to a page."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from torch import nn
@@ -12,14 +13,28 @@ from torch import nn
 from ..auditing.measuring import audit as measure
 from ..data.dataset import Dataset
 from ..data.loading import load_data
+from ..data.settings import settings_of
 from ..errors import SurefootError
+from ..models.foreign import adapt_any
 from ..models.loading import load_model
+from ..registry import import_target
 from ..report.page import write_page
 from ..report.reading import read_audit
 from ..report.verdict import verdict
 from ..training.runs import load_run
+from . import options as flag
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is audited, on which data, under which name, and where its page goes by default."""
+
+    model: nn.Module
+    data: Dataset
+    name: str
+    folder: Path
 
 
 @app.command()
@@ -27,52 +42,107 @@ def audit(
     target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
     model: Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Weights for --model")] = None,
-    data: Annotated[str | None, typer.Option(help="Data set [default: the run's own]")] = None,
+    pretrained: Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")] = False,
+    import_: Annotated[
+        str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
     split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
+    root: flag.Root = None,
+    labels: flag.LabelFile = None,
+    class_map: flag.ClassMap = None,
+    max_images: flag.MaxImages = None,
+    image_size: flag.ImageSize = None,
+    crop_pct: flag.CropPct = None,
+    interpolation: flag.Interpolation = None,
+    mean: flag.Mean = None,
+    std: flag.Std = None,
+    workers: flag.Workers = None,
+    skip_bad_images: flag.SkipBadImages = False,
     batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
     seed: Annotated[int, typer.Option(help="Decides corruptions and intervals")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    device: flag.Device = "auto",
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print audit.json")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
+    json_: flag.Json = False,
+    quiet: flag.Quiet = False,
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
-    if (target is None) == (model is None):
-        raise SurefootError("Give either a run folder or --model with --checkpoint.")
-    subject, dataset, name, folder = from_run(target, data) if target else from_checkpoint(model or "", checkpoint, data)
-    folder = output or folder
-    progress = not quiet
-    measure(
-        subject,
-        dataset,
-        split=split,
-        name=name,
-        batch_size=batch_size,
-        seed=seed,
-        device=device,
-        output=folder,
-        progress=progress,
+    if sum(given is not None for given in (target, model, import_)) != 1:
+        raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import.")
+    data_options = flag.given(
+        root=root,
+        labels=labels,
+        class_map=class_map,
+        max_images=max_images,
+        crop_pct=crop_pct,
+        image_size=flag.parse_size(image_size),
+        interpolation=interpolation,
+        workers=workers,
+        skip_bad_images=skip_bad_images,
     )
-    found = read_audit(folder)
-    page = write_page(folder / "report.html", [found])
+    normalisation = flag.given(mean=flag.parse_channels("--mean", mean), std=flag.parse_channels("--std", std))
+    if target is not None:
+        if normalisation:
+            raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
+        found = from_run(target, data, data_options)
+    elif data is None:
+        raise SurefootError("--data must be given with --model and --import.")
+    elif model is not None:
+        found = from_name(model, checkpoint, pretrained, data, data_options, normalisation)
+    else:
+        found = from_import(import_ or "", data, data_options, normalisation)
+    folder = output or found.folder
+    measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
+    measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)
+    plain = read_audit(folder)
+    page = write_page(folder / "report.html", [plain])
     if json_:
-        found.pop("points")
-        print(json.dumps(found))
+        plain.pop("points")
+        print(json.dumps(plain))
     elif not quiet:
-        print("\n".join(verdict(found)))
+        for finding in plain["preflight"]:
+            print(f"! {finding['message']} {finding['advice']}")
+        print("\n".join(verdict(plain)))
         print(f"page: {page}")
 
 
-def from_run(target: Path, data: str | None) -> tuple[nn.Module, Dataset, str, Path]:
-    """The predictor of a run folder and the data it names."""
+def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
+    """The predictor of a run folder, on the data it names or on others."""
     run = load_run(target)
-    dataset = load_data(data) if data else run.recipe.load_data()
-    return run.predictor, dataset, target.resolve().name, target
+    section = run.recipe.data or {}
+    if data is not None:
+        section = {"name": data}
+    elif not section:
+        raise SurefootError(f"The data of '{target}' came from Python and have no name: give --data.")
+    settings = settings_of(run.recipe.model["name"], run.recipe.model["pretrained"]) if run.recipe.model else None
+    size = {} if "image_size" in section or data is None else {"image_size": run.model.image_size}
+    dataset = load_data(**{**size, **section, **options}, model=settings)
+    return Target(run.predictor, dataset, target.resolve().name, target)
 
 
-def from_checkpoint(model: str, checkpoint: Path | None, data: str | None) -> tuple[nn.Module, Dataset, str, Path]:
-    """A named model with weights from a file."""
-    if checkpoint is None or data is None:
-        raise SurefootError(f"--model {model} needs --checkpoint and --data.")
-    dataset = load_data(data)
-    return load_model(model, data=dataset, checkpoint=str(checkpoint)), dataset, model, Path("audits") / model
+def from_name(
+    model: str,
+    checkpoint: Path | None,
+    pretrained: bool,
+    data: str,
+    options: dict[str, Any],
+    normalisation: dict[str, Any],
+) -> Target:
+    """A named model with weights from a file or as published."""
+    if checkpoint is None and not pretrained:
+        raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
+    dataset = load_data(data, **options, model=settings_of(model, pretrained))
+    weights: dict[str, Any] = {"checkpoint": None if checkpoint is None else str(checkpoint), "pretrained": pretrained}
+    loaded = load_model(model, data=dataset, seed=0, **weights, **normalisation).eval()
+    return Target(loaded, dataset, model, Path("audits") / model.replace("/", "-"))
+
+
+def from_import(target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any]) -> Target:
+    """Any module, from a function without arguments; without --mean and --std it takes pixels in [0, 1]."""
+    module = import_target("import", target)()
+    if not isinstance(module, nn.Module):
+        raise SurefootError(f"'{target}' must give an nn.Module, got {type(module).__name__}.")
+    dataset = load_data(data, **options)
+    mean, std = normalisation.get("mean", 0.0), normalisation.get("std", 1.0)
+    subject = adapt_any(module, mean, std, dataset.image_size, channels=dataset.channels)
+    return Target(subject, dataset, target, Path("audits") / target.replace(":", "-"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from importlib import import_module
@@ -71,6 +72,10 @@ def run(arguments: list[str] | None = None) -> None:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     sys.path.insert(0, "")  # so that `--objective package.module:Class` finds a module in this folder
+    notes = logging.StreamHandler(sys.stderr)
+    logger = logging.getLogger("surefoot")
+    logger.setLevel(logging.ERROR if "--quiet" in arguments else logging.INFO)
+    logger.addHandler(notes)
     try:
         code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
         sys.exit(code if isinstance(code, int) else 0)
@@ -81,6 +86,8 @@ def run(arguments: list[str] | None = None) -> None:
         fail(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
         fail("Interrupted.", 130)
+    finally:
+        logger.removeHandler(notes)
 
 
 def fail(message: str, code: int = 2) -> None:

@@ -13,6 +13,7 @@ from ..errors import SurefootError, UnknownName
 from ..schemas import defaults_of, parse_value
 from ..training.loop import fit
 from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe
+from . import options as flag
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 DEFAULTS = defaults_of(fit, NOT_TRAINING_OPTIONS)
@@ -21,8 +22,8 @@ DATA, MODEL, OBJECTIVE = "digits", "small-resnet", "cross-entropy"
 
 @app.command()
 def train(
-    data: Annotated[str | None, typer.Option(help=f"Data set [default: {DATA}]")] = None,
-    model: Annotated[str | None, typer.Option(help=f"Any timm name, or {MODEL} [default: {MODEL}]")] = None,
+    data: Annotated[str | None, typer.Option(help=f"Name, folder or .npz [default: {DATA}]")] = None,
+    model: Annotated[str | None, typer.Option(help=f"Any timm name, torchvision/NAME, or {MODEL} [default: {MODEL}]")] = None,
     objective: Annotated[
         str | None, typer.Option(help=f"Training method, or package.module:Class [default: {OBJECTIVE}]")
     ] = None,
@@ -32,20 +33,52 @@ def train(
         float | None, typer.Option("--learning-rate", "--lr", help=f"[default: {DEFAULTS['learning_rate']}]")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides weights, order and noise [default: 0]")] = None,
+    pretrained: Annotated[bool, typer.Option("--pretrained", help="Start from the model's published weights")] = False,
+    checkpoint: Annotated[Path | None, typer.Option(help="Start from these weights")] = None,
+    root: flag.Root = None,
+    labels: flag.LabelFile = None,
+    class_map: flag.ClassMap = None,
+    fraction: Annotated[float | None, typer.Option(help="A stratified share of the training images")] = None,
+    image_size: flag.ImageSize = None,
+    crop_pct: flag.CropPct = None,
+    interpolation: flag.Interpolation = None,
+    mean: flag.Mean = None,
+    std: flag.Std = None,
+    workers: flag.Workers = None,
+    skip_bad_images: flag.SkipBadImages = False,
     recipe: Annotated[Path | None, typer.Option(help="YAML file; flags and --set win over it")] = None,
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Any option; may be repeated")
     ] = None,
     output: Annotated[Path, typer.Option(help="Run folder")] = Path("runs/latest"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
-    json_: Annotated[bool, typer.Option("--json", help="Print the last epoch as JSON")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
+    device: flag.Device = "auto",
+    json_: flag.Json = False,
+    quiet: flag.Quiet = False,
 ) -> None:
     """Train a classifier; `surefoot list` shows every name and option."""
-    flags = {"data": data, "model": model, "objective": objective, "seed": seed}
-    training = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    composed = compose(read_recipe(recipe) if recipe else {}, set or [], flags, training)
+    size, names = flag.parse_size(image_size), {"data": data, "model": model, "objective": objective}
+    sections = {
+        "data": flag.given(
+            root=root,
+            labels=labels,
+            class_map=class_map,
+            fraction=fraction,
+            image_size=size,
+            crop_pct=crop_pct,
+            interpolation=interpolation,
+            workers=workers,
+            skip_bad_images=skip_bad_images,
+        ),
+        "model": flag.given(
+            pretrained=pretrained,
+            checkpoint=checkpoint,
+            mean=flag.parse_channels("--mean", mean),
+            std=flag.parse_channels("--std", std),
+        ),
+        "training": flag.given(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate),
+    }
+    composed = compose(read_recipe(recipe) if recipe else {}, set or [], names, sections, seed)
     run = Recipe.check(composed).run(output=output, overwrite=overwrite, device=device, progress=not quiet)
     last = run.history[-1]
     if json_:
@@ -56,26 +89,32 @@ def train(
         print(f"next: surefoot audit {output}")
 
 
-def compose(base: dict[str, Any], settings: Sequence[str], flags: dict[str, Any], training: dict[str, Any]) -> dict[str, Any]:
-    """A recipe file, then `--set`, then flags; a flag that names another method drops the file's options of the old one."""
+def compose(
+    base: dict[str, Any],
+    settings: Sequence[str],
+    names: dict[str, str | None],
+    sections: dict[str, dict[str, Any]],
+    seed: int | None,
+) -> dict[str, Any]:
+    """A recipe file, then `--set`, then flags; a flag with another name drops the file's options of the old one."""
     out: dict[str, Any] = {"data": DATA, "model": MODEL, "objective": OBJECTIVE, **base}
     for section in NAMED:
         out[section] = {"name": out[section]} if isinstance(out[section], str) else dict(out[section] or {})
-        if flags[section] is not None and flags[section] != out[section].get("name"):
-            out[section] = {"name": flags[section]}
-    out["training"] = dict(out.get("training") or {})
+        if names[section] is not None and names[section] != out[section].get("name"):
+            out[section] = {"name": names[section]}
     for setting in settings:
-        path, equals, text = setting.partition("=")
-        section, _, name = path.partition(".")
-        if section not in SECTIONS:
-            raise UnknownName("section", section, SECTIONS)
-        if not equals or (not name and section != "seed"):
-            raise SurefootError(f"--set takes SECTION.NAME=VALUE, got '{setting}'.")
-        if name:
-            out[section][name] = parse_value(text)
-        else:
-            out[section] = parse_value(text)
-    if flags["seed"] is not None:
-        out["seed"] = flags["seed"]
-    out["training"] |= {name: value for name, value in training.items() if value is not None}
-    return out
+        apply_setting(out, setting)
+    for section, options in sections.items():
+        out[section] = {**(out.get(section) or {}), **options}
+    return out if seed is None else {**out, "seed": seed}
+
+
+def apply_setting(out: dict[str, Any], setting: str) -> None:
+    """One `--set section.name=value`."""
+    path, equals, text = setting.partition("=")
+    section, _, name = path.partition(".")
+    if section not in SECTIONS:
+        raise UnknownName("section", section, SECTIONS)
+    if not equals or (not name and section != "seed"):
+        raise SurefootError(f"--set takes SECTION.NAME=VALUE, got '{setting}'.")
+    out[section] = {**(out.get(section) or {}), name: parse_value(text)} if name else parse_value(text)

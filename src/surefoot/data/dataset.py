@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from ..errors import UnknownName, require
 from ..types import Batch, Labels
+from .augmentation import Augmentation
 from .splitting import SPLITS
 
 
-@dataclass(frozen=True)
+class Split(Protocol):
+    """Images and labels in batches of float pixels in [0, 1], in order, or shuffled by the generator given."""
+
+    def __len__(self) -> int: ...
+
+    def batches(
+        self,
+        batch_size: int,
+        *,
+        shuffle: torch.Generator | None = None,
+        drop_last: bool = False,
+        device: torch.device | str = "cpu",
+    ) -> Iterator[Batch]: ...
+
+
+@dataclass(frozen=True, repr=False)
 class TensorSplit:
     """A split held in memory as one uint8 tensor, batched without touching single images."""
 
@@ -25,6 +41,9 @@ class TensorSplit:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __repr__(self) -> str:
+        return f"TensorSplit({len(self)} images of {' x '.join(map(str, self.images.shape[1:]))} in memory)"
+
     def batches(
         self,
         batch_size: int,
@@ -33,43 +52,49 @@ class TensorSplit:
         drop_last: bool = False,
         device: torch.device | str = "cpu",
     ) -> Iterator[Batch]:
-        """Batches of float pixels in [0, 1], in order, or shuffled by the generator given."""
-        require(batch_size >= 1, "batch_size", "at least 1", batch_size)
-        order = torch.arange(len(self)) if shuffle is None else torch.randperm(len(self), generator=shuffle)
-        for chosen in order.split(batch_size):
-            if drop_last and len(chosen) < batch_size:
-                return
-            images = self.images[chosen].to(device).float().div_(255)
-            yield Batch(images, self.labels[chosen].to(device), self.indices[chosen])
+        for chosen in batch_indices(len(self), batch_size, shuffle, drop_last):
+            yield Batch(to_pixels(self.images[chosen], device), self.labels[chosen].to(device), self.indices[chosen])
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Four splits that share no image; `source` is how to load the same data again."""
+    """Four splits that share no image; `source` is how to load the same data again.
 
-    train: TensorSplit
-    calibration: TensorSplit
-    validation: TensorSplit
-    test: TensorSplit
+    `augmentation` is what suits these images in training; `notes` says what happened on loading (images left out, for example).
+    """
+
+    train: Split
+    calibration: Split
+    validation: Split
+    test: Split
     class_names: tuple[str, ...]
+    image_size: tuple[int, int]
+    channels: int = 3
+    augmentation: Augmentation = field(default_factory=Augmentation)
     source: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def num_classes(self) -> int:
         return len(self.class_names)
 
-    @property
-    def channels(self) -> int:
-        return self.test.images.shape[1]
-
-    @property
-    def image_size(self) -> tuple[int, int]:
-        height, width = self.test.images.shape[2:]
-        return height, width
-
-    def split(self, name: str) -> TensorSplit:
+    def split(self, name: str) -> Split:
         """The split called `name`."""
         if name not in SPLITS:
             raise UnknownName("split", name, SPLITS)
-        split: TensorSplit = getattr(self, name)
+        split: Split = getattr(self, name)
         return split
+
+
+def batch_indices(count: int, batch_size: int, shuffle: torch.Generator | None, drop_last: bool) -> Iterator[Tensor]:
+    """Places in a split, batch by batch; every kind of split draws its order here."""
+    require(batch_size >= 1, "batch_size", "at least 1", batch_size)
+    order = torch.arange(count) if shuffle is None else torch.randperm(count, generator=shuffle)
+    for chosen in order.split(batch_size):
+        if len(chosen) == batch_size or (len(chosen) and not drop_last):
+            yield chosen
+
+
+def to_pixels(images: Tensor, device: torch.device | str) -> Tensor:
+    """uint8 as floats in [0, 1], moved to the device while they are small."""
+    return images.to(device).float().div_(255)

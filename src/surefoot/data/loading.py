@@ -1,19 +1,149 @@
-"""One function from a name to a data set."""
+"""One function from a name or a path to a data set."""
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import replace
+from pathlib import Path
 
+from torch import Tensor
+
+from ..errors import NotFound, SurefootError, UnknownName, require
 from ..registry import Registry
-from .dataset import Dataset
+from ..types import Labels
+from .arrays import load_npz
+from .collection import Arrays, Collection, assign_splits
+from .dataset import Dataset, Split, TensorSplit
+from .decoding import decode_all
+from .folders import load_folder, load_labelled_folder
+from .preprocessing import choose_preprocessing
+from .settings import ModelSettings, settings_of
+from .splitting import stratified_split
+from .streaming import Pictures, StreamedSplit
+from .timm_sets import is_stream, is_timm_name, load_iterable, load_numbered
 
+_PUBLISHED = "surefoot.data.torchvision_sets:load_published"
 DATASETS = Registry(
     "data set",
-    [("digits", "surefoot.data.digits:load_digits", "1,797 scanned digits, 32 x 32 RGB, embedded (no download)")],
+    [
+        ("digits", "surefoot.data.digits:load_digits", "1,797 scanned digits, 32 x 32 RGB, embedded (no download)"),
+        ("mnist", _PUBLISHED, "70,000 handwritten digits, 28 x 28 grey"),
+        ("fashion-mnist", _PUBLISHED, "70,000 pictures of clothes, 28 x 28 grey"),
+        ("cifar10", _PUBLISHED, "60,000 pictures of 10 classes, 32 x 32"),
+        ("cifar100", _PUBLISHED, "60,000 pictures of 100 classes, 32 x 32"),
+        ("svhn", _PUBLISHED, "99,289 house numbers, 32 x 32"),
+        ("oxford-pets", _PUBLISHED, "7,349 pictures of 37 breeds of cats and dogs"),
+        ("food101", _PUBLISHED, "101,000 pictures of 101 dishes"),
+        ("flowers102", _PUBLISHED, "8,189 pictures of 102 flowers"),
+    ],
 )
 
 
-def load_data(name: str, *, seed: int = 0) -> Dataset:
-    """Load a data set by name; the same seed gives the same splits."""
-    dataset: Dataset = DATASETS.load(name)(seed)
-    return replace(dataset, source={"name": name, "seed": seed})
+def load_data(
+    name: str,
+    *,
+    root: str | None = None,
+    download: bool = True,
+    labels: str | None = None,
+    class_map: str | None = None,
+    image_size: int | tuple[int, int] | None = None,
+    crop_pct: float | None = None,
+    interpolation: str | None = None,
+    model: str | ModelSettings | None = None,
+    fraction: float = 1.0,
+    max_images: int | None = None,
+    memory_gib: float = 2.0,
+    workers: int | None = None,
+    skip_bad_images: bool = False,
+    seed: int = 0,
+) -> Dataset:
+    """Load a data set by name, a folder of images, a `.npz`, or `hfds/`, `wds/`, `tfds/` names.
+
+    Sizes: what you say (`image_size`, `crop_pct`, `interpolation`) wins; images that all have one size of at most 64 px are
+    left as they are; others follow the settings of `model`, if one is named.
+    Splits: the publisher's where there are any; what is missing is taken from the training images, stratified, by `seed`.
+    `fraction` keeps a stratified share of the training split, `max_images` a stratified number of test images.
+    Sets that need more than `memory_gib` as bytes are read by `workers` while the model computes.
+    """
+    require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
+    require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
+    given = {key: value for key, value in locals().items() if key not in ("given", "model")}
+    given["image_size"] = list(image_size) if isinstance(image_size, tuple) else image_size
+    settings = settings_of(model) if isinstance(model, str) else model
+    workers = min(os.cpu_count() or 1, 8) if workers is None else workers
+    if is_stream(name):
+        if fraction < 1 or max_images is not None:
+            raise SurefootError(f"fraction and max_images need labels known ahead, and '{name}' is a stream.")
+        wanted = choose_preprocessing(None, image_size, crop_pct, interpolation, settings)
+        return replace(load_iterable(name, root, class_map, wanted, seed), source=given)
+    found = open_collection(name, root, download, labels, class_map)
+    native = found.source.common_size()
+    preprocessing = choose_preprocessing(native, image_size, crop_pct, interpolation, settings)
+    size = preprocessing.image_size if preprocessing else native
+    assert size is not None
+    places = assign_splits(found.labels, found.given, seed)
+    if fraction < 1:
+        places["train"] = stratified_share(places["train"], found.labels, fraction, seed)
+    if max_images is not None and max_images < len(places["test"]):
+        places["test"] = stratified_share(places["test"], found.labels, max_images / len(places["test"]), seed)
+    total = sum(map(len, places.values())) * found.channels * math.prod(size)
+    pictures = Pictures(found.source, preprocessing, size)
+    splits: dict[str, Split] = {}
+    notes: list[str] = []
+    for split, indices in places.items():
+        if total > memory_gib * 2**30:
+            splits[split] = StreamedSplit(pictures, found.labels[indices], indices, workers, skip_bad_images)
+        else:
+            splits[split], left_out = in_memory(pictures, found, indices, skip_bad_images)
+            notes += [f"{left_out} images of {split} cannot be read and are left out"] if left_out else []
+    return Dataset(
+        **splits,
+        class_names=found.class_names,
+        image_size=size,
+        channels=found.channels,
+        augmentation=found.augmentation,
+        source=given,
+        notes=tuple(notes),
+    )
+
+
+def open_collection(name: str, root: str | None, download: bool, labels: str | None, class_map: str | None) -> Collection:
+    """Find out what `name` means: a registered set, a reader's name, a file or a folder."""
+    if name in DATASETS:
+        if labels is not None or class_map is not None:
+            raise SurefootError(f"labels and class_map are for folders and files, and '{name}' is a published data set.")
+        loader = DATASETS.load(name)
+        collection: Collection = loader() if name == "digits" else loader(name, root, download)
+        return collection
+    if is_timm_name(name):
+        return load_numbered(name, root, class_map)
+    path = Path(root) / name if root else Path(name)
+    if path.suffix == ".npz":
+        return load_npz(path, class_map)
+    if path.is_dir():
+        listed = Path(labels) if labels else path / "labels.csv"
+        return load_labelled_folder(path, listed, class_map) if labels or listed.is_file() else load_folder(path, class_map)
+    if path.exists():
+        raise SurefootError(f"'{path}' is neither a folder nor a .npz file.")
+    if len(Path(name).parts) > 1 or root:
+        raise NotFound("data folder", path)
+    raise UnknownName("data set", name, DATASETS.names)
+
+
+def in_memory(pictures: Pictures, found: Collection, indices: Tensor, skip: bool) -> tuple[TensorSplit, int]:
+    """A split as one tensor, and how many of its images could not be read."""
+    if isinstance(found.source, Arrays) and pictures.preprocessing is None:
+        return TensorSplit(found.source.images[indices], found.labels[indices], indices), 0
+    images, good = decode_all(pictures, indices, found.channels, skip)
+    left_out = int((~good).sum())
+    images = images[good] if left_out else images
+    return TensorSplit(images, found.labels[indices[good]], indices[good]), left_out
+
+
+def stratified_share(indices: Tensor, labels: Labels, share: float, seed: int) -> Tensor:
+    """A share of some images, the same of every class."""
+    if len(indices) == 0:
+        return indices
+    parts = stratified_split(labels[indices], {"kept": share, "rest": 1 - share}, seed)
+    return indices[parts["kept"]] if len(parts["kept"]) else indices[:1]

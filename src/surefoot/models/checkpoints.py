@@ -1,46 +1,154 @@
-"""Weights are data: safetensors, or a pickle that holds nothing but tensors."""
+"""Weights are data: safetensors, or a pickle that holds nothing but tensors, in the shapes in which people save them."""
 
 from __future__ import annotations
 
-import pickle
+import argparse
+import logging
+import re
 import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import NotFound, SurefootError
 from ..files import read_tensors
+from .architectures import nearest_architecture
+from .classifier import Classifier
+
+logger = logging.getLogger("surefoot")
+
+Weights = dict[str, Tensor]
+AVERAGED = ("state_dict_ema", "model_ema")  # better than what they average, so they are preferred
+CONTAINERS = (*AVERAGED, "state_dict", "model", "net")
+PREFIXES = ("module.", "model.", "_orig_mod.")  # of DistributedDataParallel, Lightning and torch.compile
+# counters, tables and second heads that say nothing about the predictions, and that not every version writes
+AUXILIARY = {"num_batches_tracked", "relative_position_index", "attn_mask", "n_averaged", "total_ops", "total_params"}
+AUXILIARY |= {"AuxLogits", "aux1", "aux2"}
+SHOWN = 2  # how many names of each kind an error lists
 
 
-def read_weights(path: str | Path) -> dict[str, Tensor]:
-    """The named tensors of a checkpoint file."""
+def load_checkpoint(model: Classifier, path: str | Path) -> None:
+    """Put the weights in a file into a classifier or its module, whichever they belong to."""
+    load_foreign(model, read_weights(path), f"Checkpoint '{path}'")
+
+
+def read_weights(path: str | Path) -> Weights:
+    """The named tensors of a checkpoint file, with their names as they stand there."""
     path = Path(path)
     if not path.is_file():
         raise NotFound("checkpoint", path)
-    if path.suffix == ".safetensors":
+    with open(path, "rb") as file:
+        start = file.read(9)
+    if path.suffix == ".safetensors" or (len(start) == 9 and start[8:] == b"{" and start[7] == 0):
         return read_tensors("checkpoint", path)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.serialization.safe_globals([argparse.Namespace]):
             warnings.simplefilter("ignore")  # of pickle protocols that torch seldom sees
-            state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise SurefootError(f"Checkpoint '{path}' is refused: it is not plain tensors ({reason})") from error
-    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch's reader fails in any way on bytes that are no checkpoint
+        raise SurefootError(f"Checkpoint '{path}' is refused: it is not plain tensors ({reason_of(error)}).") from error
+    weights = find_weights(content, str(path))
+    if not weights:
         raise SurefootError(f"Checkpoint '{path}' must hold a state dict: names to tensors.")
-    return state
+    return weights
 
 
-def load_weights(module: nn.Module, weights: dict[str, Tensor], name: str) -> None:
-    """Put weights into a module; every name and shape must fit."""
-    own = module.state_dict()
-    missing = [key for key in own if key not in weights]
-    extra = [key for key in weights if key not in own]
-    shapes = [key for key in own if key in weights and own[key].shape != weights[key].shape]
-    wrong = [f"{k} is missing" for k in missing[:2]] + [f"{k} is not in the model" for k in extra[:2]]
-    wrong += [f"{k} is {tuple(weights[k].shape)}, not {tuple(own[k].shape)}" for k in shapes[:2]]
+def reason_of(error: Exception) -> str:
+    """What torch found wrong with a file, without its advice to trust it."""
+    held = re.search(r"GLOBAL (\S+)", str(error))
+    if held:
+        return f"it would run {held[1]}; save the model's state_dict() instead"
+    first = next(iter(str(error).splitlines()), "").rstrip(".")
+    told = type(error) is RuntimeError and first  # by torch itself, in words
+    return first if told else "it is broken, or no checkpoint"
+
+
+def find_weights(content: Any, where: str) -> Weights:
+    """The tensors in what a training script saved: the content itself or what it holds under a usual name."""
+    if not isinstance(content, Mapping):
+        return {}
+    held = [name for name in CONTAINERS if isinstance(content.get(name), Mapping) and content[name]]
+    if not held:
+        return {str(name): value for name, value in content.items() if isinstance(value, Tensor)}
+    if held[0] in AVERAGED and len(held) > 1:
+        logger.info("Checkpoint '%s' holds %s; the averaged weights '%s' are used.", where, " and ".join(held), held[0])
+    return find_weights(content[held[0]], where)
+
+
+def load_foreign(model: Classifier, weights: Weights, name: str) -> None:
+    """Put weights from elsewhere into a classifier: their names may carry prefixes, and may be the bare module's.
+
+    `module.` begins the names of our own classifiers and of DistributedDataParallel's, so nothing is guessed from it: every
+    reading is compared with the names and shapes that are wanted, and the nearest one is taken.
+    """
+    targets: tuple[nn.Module, ...] = (model.module, model)
+    readings = list(all_readings(weights))
+    pairs = [(reading, target, target.state_dict()) for reading in readings for target in targets]
+    reading, target, wanted = min(pairs, key=lambda pair: distance(pair[0], pair[2]))
+    wrong = [key for key in differences(reading, wanted) if not is_auxiliary(key)]
     if wrong:
-        count = len(missing) + len(extra) + len(shapes)
-        raise SurefootError(f"{name} does not fit the model: {count} of its tensors differ ({'; '.join(wrong)}).")
-    module.load_state_dict(weights)
+        near = nearest_architecture([{key: tuple(value.shape) for key, value in names.items()} for names in readings])
+        raise SurefootError(misfit(name, wrong, reading, wanted) + (f" It is nearest to {near}." if near else ""))
+    used = {id(value) for value in reading.values()}
+    left_out = [key for key, value in weights.items() if id(value) not in used and not is_auxiliary(key)]
+    if left_out:
+        logger.info("%s: %d tensors beside the model are left out, such as %s.", name, len(left_out), left_out[0])
+    target.load_state_dict({key: reading.get(key, value) for key, value in wanted.items()})
+
+
+def distance(weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> tuple[int, int]:
+    """How far a reading is from what is wanted: the less agrees the farther, and of equals the more that differs."""
+    agreeing = sum(key in weights and weights[key].shape == value.shape for key, value in wanted.items())
+    return -agreeing, len(differences(weights, wanted)) if agreeing else 0
+
+
+def all_readings(weights: Weights) -> Iterator[Weights]:
+    """The weights with their names as they are, and with every prefix that some of them have taken away, again and again."""
+    seen: list[set[str]] = []
+    waiting = [weights]
+    while waiting:
+        reading = waiting.pop(0)
+        if set(reading) in seen:
+            continue
+        seen.append(set(reading))
+        yield reading
+        if any("._orig_mod." in key for key in reading):
+            waiting.append({key.replace("._orig_mod.", "."): value for key, value in reading.items()})
+        for prefix in PREFIXES:
+            stripped = {key.removeprefix(prefix): value for key, value in reading.items() if key.startswith(prefix)}
+            if stripped:
+                waiting.append(stripped)
+
+
+def is_auxiliary(key: str) -> bool:
+    """Whether a tensor of this name may be absent or left over."""
+    return not AUXILIARY.isdisjoint(key.split("."))
+
+
+def differences(weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> list[str]:
+    """The names that are missing, left over, or of another shape."""
+    either = [key for key in wanted if key not in weights] + [key for key in weights if key not in wanted]
+    shapes = [key for key in wanted if key in weights and wanted[key].shape != weights[key].shape]
+    return either + shapes
+
+
+def misfit(name: str, wrong: list[str], weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str:
+    """One line about weights that do not fit: how many, and the first few."""
+    missing = [f"{key} is missing" for key in wrong if key not in weights]
+    extra = [f"{key} is not in the model" for key in wrong if key not in wanted]
+    both = [key for key in wrong if key in weights and key in wanted]
+    shapes = [f"{key} is {tuple(weights[key].shape)}, not {tuple(wanted[key].shape)}" for key in both]
+    listed = "; ".join(missing[:SHOWN] + extra[:SHOWN] + shapes[:SHOWN])
+    return f"{name} does not fit the model: {len(wrong)} of its tensors differ ({listed})."
+
+
+def load_weights(module: nn.Module, weights: Mapping[str, Tensor], name: str) -> None:
+    """Put weights of our own into a module; every name and shape must fit."""
+    own = module.state_dict()
+    wrong = differences(weights, own)
+    if wrong:
+        raise SurefootError(misfit(name, wrong, weights, own))
+    module.load_state_dict(dict(weights))

@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ..errors import require
+from ..seeds import generator
 from ..types import Features, Images, Logits, Outputs
 from .observing import find_head, observed
 
@@ -16,7 +18,8 @@ from .observing import find_head, observed
 class Classifier(nn.Module):
     """A module that ends in one linear layer, with its normalisation.
 
-    `source` is how to build the same model again (None for a module that came from elsewhere).
+    `source` is how to build the same model again (None for a module that came from elsewhere). `resize_to` is the size
+    (height, width) to which images are brought before they are normalised, for a module that takes only its own size.
     """
 
     mean: Tensor
@@ -30,18 +33,21 @@ class Classifier(nn.Module):
         image_size: int | tuple[int, int],
         channels: int = 3,
         source: dict[str, Any] | None = None,
+        resize_to: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()
-        self.module = module
+        self.module, self.training = module, module.training
         self.image_size = (image_size, image_size) if isinstance(image_size, int) else tuple(image_size)
         self.channels = channels
         self.source = source
+        self.resize_to = resize_to
         self.register_buffer("mean", per_channel("mean", mean, channels))
         self.register_buffer("std", per_channel("std", std, channels))
         require(bool((self.std > 0).all()), "std", "positive", std)
         example = next((p for p in module.parameters() if p.is_floating_point()), self.mean)
-        images = torch.zeros(2, channels, *self.image_size, dtype=example.dtype, device=example.device)
-        self.head_name = find_head(module, images)
+        # not zeros, from which two heads of one net may give the same
+        images = torch.rand(2, channels, *(resize_to or self.image_size), generator=generator("example"))
+        self.head_name = find_head(module, images.to(example.device, example.dtype))
 
     @property
     def head(self) -> nn.Linear:
@@ -59,6 +65,8 @@ class Classifier(nn.Module):
         return self.head.in_features
 
     def forward(self, images: Images) -> Logits:
+        if self.resize_to is not None:
+            images = F.interpolate(images, self.resize_to, mode="bilinear", align_corners=False)
         logits: Logits = self.module((images - self.mean) / self.std)
         return logits
 

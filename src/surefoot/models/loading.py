@@ -1,83 +1,196 @@
-"""One function from a name to a classifier: ours, or any of timm's."""
+"""One function from a name to a classifier: ours, timm's, torchvision's, or one on the Hugging Face hub."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
-from ..data.dataset import Dataset
-from ..errors import SurefootError, UnknownName
-from ..registry import Registry
+from ..data.settings import ModelSettings, settings_of
+from ..errors import SurefootError, UnknownName, require
 from ..seeds import global_seed
-from .checkpoints import load_weights, read_weights
-from .classifier import Classifier
+from .building import MODELS, build_module, has_fixed_size, outline_of
+from .checkpoints import load_checkpoint
+from .classifier import Classifier, per_channel
+from .heads import change_head
+from .stems import SMALL, STEMS, fitting_arguments, shrink_stem
 
-MODELS = Registry(
-    "model",
-    [("small-resnet", "surefoot.models.small_resnet:SmallResNet", "Small residual net for 32 px, fast on a CPU")],
-)
+__all__ = ["MODELS", "load_model"]
+
+logger = logging.getLogger("surefoot")
+
+
+class Sized(Protocol):
+    """What a model must know of its data."""
+
+    @property
+    def num_classes(self) -> int: ...
+    @property
+    def image_size(self) -> tuple[int, int]: ...
+    @property
+    def channels(self) -> int: ...
+
+
+class DoesNotFit(SurefootError):
+    """The module, with the stem it has, cannot take images of this size."""
 
 
 def load_model(
     name: str,
     *,
-    data: Dataset | None = None,
+    data: Sized | None = None,
     num_classes: int | None = None,
     image_size: int | tuple[int, int] | None = None,
     channels: int | None = None,
-    pretrained: bool = False,
+    pretrained: bool | str = False,
     checkpoint: str | None = None,
+    feature_dim: int | None = None,
+    bias: bool = True,
+    stem: str = "auto",
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
     seed: int | None = None,
 ) -> Classifier:
-    """Build a classifier; sizes that are not given come from the data, and else from the model's own settings.
+    """Build a classifier; what is not given comes from the data, and else from the model's own settings.
 
+    `name` is ours, one of timm's (`resnet50`, `resnet50.a1_in1k`), `torchvision/NAME` or `hf-hub:OWNER/NAME`.
+    `pretrained` may be the tag of the weights.
+    `stem="auto"` fits the first layers to images of 64 px and below, but keeps those of pretrained weights and enlarges the
+    images instead; `"imagenet"` leaves the model alone; `"enlarge"` brings images to the model's own size inside it.
+    `feature_dim` puts a feature space of that many dimensions before the head.
     Without a seed, one is drawn from torch's global generator and recorded in `source`.
     """
     seed = int(torch.randint(2**31, ())) if seed is None else seed
-    source = {"name": name, "num_classes": num_classes, "image_size": image_size, "channels": channels}
-    source |= {"pretrained": pretrained, "checkpoint": checkpoint, "seed": seed}
+    given: dict[str, Any] = {"name": name, "num_classes": num_classes, "image_size": image_size, "channels": channels}
+    given |= {"pretrained": pretrained, "checkpoint": None if checkpoint is None else str(checkpoint)}
+    given |= {"feature_dim": feature_dim, "bias": bias, "stem": stem, "mean": mean, "std": std, "seed": seed}
+    source = {key: plain(value) for key, value in given.items()}
+    if stem not in STEMS:
+        raise UnknownName("stem", stem, STEMS)
     if data is not None:
-        num_classes = num_classes or data.num_classes
-        image_size = image_size or data.image_size
-        channels = channels or data.channels
-    channels = channels or 3
+        num_classes = data.num_classes if num_classes is None else num_classes
+        image_size = data.image_size if image_size is None else image_size
+        channels = data.channels if channels is None else channels
+    settings = settings_of(name, pretrained)
+    size = pair(settings.image_size if image_size is None else image_size)
+    channels = 3 if channels is None else channels
+    require(num_classes is None or num_classes >= 2, "num_classes", "at least 2", num_classes)
+    require(channels >= 1, "channels", "at least 1", channels)
+    require(feature_dim is None or feature_dim >= 1, "feature_dim", "at least 1", feature_dim)
+    if stem == "auto" and pretrained and is_small(size, settings):
+        stem = source["stem"] = "enlarge"  # so that the same model can be built again without its weights
+    centre = spread(settings.mean, channels) if mean is None else mean
+    scale = spread(settings.std, channels) if std is None else std
+
+    def build(**arguments: Any) -> nn.Module:
+        return build_module(name, num_classes, channels, pretrained, **arguments)
+
+    def wrap(module: nn.Module, resize_to: tuple[int, int] | None = None) -> Classifier:
+        return Classifier(module, centre, scale, size, channels, source, resize_to)
+
     with global_seed(seed, "init"):
-        if name in MODELS:
-            if num_classes is None:
-                raise SurefootError(f"num_classes must be given for '{name}' when there is no data.")
-            if pretrained:
-                raise SurefootError(f"'{name}' has no pretrained weights.")
-            module, mean, std, size = small(name, num_classes, channels)
-        else:
-            module, mean, std, size = from_timm(name, num_classes, channels, pretrained)
-    model = Classifier(module, mean, std, image_size or size, channels, source)
+        model = fitted(name, size, settings, stem, build, wrap)
+        change_head(model, num_classes, feature_dim, bias)
     if checkpoint is not None:
-        weights = read_weights(Path(checkpoint))
-        own = set(model.state_dict())
-        load_weights(model if set(weights) & own else module, weights, f"Checkpoint '{checkpoint}'")
+        load_checkpoint(model, checkpoint)
+        keep_given(model, mean, std)
     return model
 
 
-def small(name: str, num_classes: int, channels: int) -> tuple[nn.Module, Any, Any, Any]:
-    """One of our own nets, with its normalisation and size."""
-    from .small_resnet import MEAN, STD
+def fitted(
+    name: str,
+    size: tuple[int, int],
+    settings: ModelSettings,
+    stem: str,
+    build: Callable[..., nn.Module],
+    wrap: Callable[..., Classifier],
+) -> Classifier:
+    """The classifier for images of this size, by the rule that `stem` names."""
+    shown = f"{size[0]} x {size[1]} images"
+    if stem != "enlarge":
+        try:
+            return attempt(name, shown, lambda: with_stem(name, size, settings, stem, build, wrap))
+        except DoesNotFit as error:
+            if size == settings.image_size:
+                raise
+            if stem == "imagenet":
+                raise DoesNotFit(f"{error} stem='enlarge' would bring them to its own size.") from error
+            logger.warning("%s They are resized to %d x %d inside it.", error, *settings.image_size)
+    elif size != settings.image_size:
+        logger.info("'%s' keeps its stem; %s are resized to %d x %d inside it.", name, shown, *settings.image_size)
+    resize_to = None if size == settings.image_size else settings.image_size
+    return attempt(name, shown, lambda: wrap(build(), resize_to))
 
-    return MODELS.load(name)(num_classes, channels), MEAN, STD, (32, 32)
+
+def with_stem(
+    name: str,
+    size: tuple[int, int],
+    settings: ModelSettings,
+    stem: str,
+    build: Callable[..., nn.Module],
+    wrap: Callable[[nn.Module], Classifier],
+) -> Classifier:
+    """The model with a stem for this size, or with its own where that is asked for or no other is known."""
+    if name in MODELS or size == settings.image_size:
+        return wrap(build())
+    fixed = has_fixed_size(name)
+    if stem == "imagenet" or not is_small(size, settings):
+        return wrap(build(img_size=size) if fixed else build())
+    if fixed:
+        arguments = fitting_arguments(outline_of(name), size)
+        if not arguments:
+            raise DoesNotFit(f"'{name}' has no known stem for images of {size[0]} x {size[1]}.")
+        return wrap(build(**arguments))
+    module = build()
+    changed = shrink_stem(module, size)
+    model = wrap(module)
+    if not changed:
+        logger.warning("No stem for small images is known for '%s'; it keeps its ImageNet stem.", name)
+    return model
 
 
-def from_timm(name: str, num_classes: int | None, channels: int, pretrained: bool) -> tuple[nn.Module, Any, Any, Any]:
-    """One of timm's models, with its normalisation and size."""
-    import timm
+def attempt(name: str, shown: str, make: Callable[[], Classifier]) -> Classifier:
+    """Build and run the model once; what goes wrong is one line that names the model."""
+    try:
+        return make()
+    except DoesNotFit:
+        raise
+    except SurefootError as error:
+        if name in str(error):
+            raise
+        raise SurefootError(f"'{name}' cannot be used: {error}") from error
+    except (RuntimeError, AssertionError, ValueError, TypeError, IndexError, ZeroDivisionError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise DoesNotFit(f"'{name}' cannot take {shown} ({reason}).") from error
 
-    if not timm.is_model(name):
-        raise UnknownName("model", name, MODELS.names + timm.list_models())
-    sizes = {} if num_classes is None else {"num_classes": num_classes}
-    module = timm.create_model(name, pretrained=pretrained, in_chans=channels, **sizes)
-    config = timm.data.resolve_model_data_config(module)
-    mean, std = list(config["mean"]), list(config["std"])
-    if len(mean) != channels:
-        mean, std = sum(mean) / len(mean), sum(std) / len(std)
-    return module, mean, std, tuple(config["input_size"][1:])
+
+def is_small(size: tuple[int, int], settings: ModelSettings) -> bool:
+    """Whether images of this size ask for a smaller stem than the model's own."""
+    return min(size) <= SMALL and min(size) < min(settings.image_size)
+
+
+def spread(values: tuple[float, ...], channels: int) -> float | tuple[float, ...]:
+    """A model's own normalisation, averaged when the images have another number of channels."""
+    return values if len(values) == channels else sum(values) / len(values)
+
+
+def keep_given(model: Classifier, mean: float | Sequence[float] | None, std: float | Sequence[float] | None) -> None:
+    """A normalisation that the caller gave wins over the one in a checkpoint."""
+    for name, value in (("mean", mean), ("std", std)):
+        if value is not None:
+            getattr(model, name).copy_(per_channel(name, value, model.channels))
+
+
+def pair(size: int | Sequence[int]) -> tuple[int, int]:
+    """A size as (height, width)."""
+    sides = (size, size) if isinstance(size, int) else tuple(size)
+    require(len(sides) == 2 and min(sides) >= 1, "image_size", "one side or (height, width)", size)
+    return sides[0], sides[1]
+
+
+def plain(value: Any) -> Any:
+    """A value as a recipe holds it: tuples as lists."""
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

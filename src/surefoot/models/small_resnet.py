@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 WIDTHS = (16, 32, 64, 128)
-MEAN, STD = 0.5, 0.25
 
 
 class Block(nn.Module):

@@ -10,6 +10,7 @@ from torch import nn
 
 from ..allocator import keep_large_blocks
 from ..calibration.bins import reliability
+from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
 from ..errors import SurefootError, require
 from ..models.classifier import Classifier
@@ -35,6 +36,7 @@ def fit(
     nesterov: bool = True,
     weight_decay: float = 5e-4,
     warmup_epochs: int = 1,
+    augmentation: Augmentation | None = None,
     seed: int = 0,
     device: str = "auto",
     output: str | Path | None = None,
@@ -43,7 +45,8 @@ def fit(
 ) -> Run:
     """Train `model` in place with SGD and a cosine schedule; validate after each epoch; write `output` at the end.
 
-    The same seed gives the same weights. Nothing is written when `output` is None.
+    The same seed gives the same weights. The model is left in evaluation mode. Nothing is written when `output` is None.
+    Without an augmentation, the one that suits the data is used (`data.augmentation`).
     """
     given = dict(locals())
     require(epochs >= 1, "epochs", "at least 1", epochs)
@@ -51,7 +54,11 @@ def fit(
     require(0 <= warmup_epochs <= epochs, "warmup_epochs", f"from 0 to epochs = {epochs}", warmup_epochs)
     if model.num_classes != data.num_classes:
         raise SurefootError(f"The model has {model.num_classes} classes and the data {data.num_classes}.")
-    recipe = Recipe.of(model, objective, data, {name: given[name] for name in training_option_names()}, seed)
+    if len(data.train) < 2 or len(data.validation) == 0:
+        raise SurefootError(f"Training needs images to train and to validate on, got {data.train} and {data.validation}.")
+    augment = data.augmentation if augmentation is None else augmentation
+    options = {name: given[name] for name in training_option_names()}
+    recipe = Recipe.of(model, objective, data, augment, options, seed)
     folder = prepare_folder(output, overwrite)
     keep_large_blocks()
 
@@ -69,7 +76,8 @@ def fit(
             order = generator(seed, epoch, "order")
             for number, batch in enumerate(data.train.batches(batch_size, shuffle=order, drop_last=True, device=place)):
                 torch.manual_seed(derive(seed, epoch, number, "model"))  # dropout and the like
-                terms = step(batch.images, batch.labels, generator(seed, epoch, number, "objective"))
+                images = augment(batch.images, generator(seed, epoch, number, "augmentation"))
+                terms = step(images, batch.labels, generator(seed, epoch, number, "objective"))
                 optimiser.zero_grad()
                 terms.total.backward()
                 optimiser.step()
@@ -77,7 +85,7 @@ def fit(
                 history.add(terms, len(batch))
             rate = steps * batch_size / (time.perf_counter() - began)
             history.end_epoch(validate(objective.predictor(model), data, batch_size, place), rate)
-    run = Run(recipe, model, objective, history.epochs, folder)
+    run = Run(recipe, model.eval(), objective, history.epochs, folder)
     if folder is not None:
         save_run(run)
     return run

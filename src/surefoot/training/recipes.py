@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
 from ..data.loading import load_data
+from ..data.settings import settings_of
 from ..errors import NotFound, SurefootError
 from ..models.classifier import Classifier
 from ..models.loading import load_model
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
 
 Section = dict[str, Any]
 NAMED = ("data", "model", "objective")
-SECTIONS = (*NAMED, "training", "seed", "surefoot")
+SECTIONS = (*NAMED, "augmentation", "training", "seed", "surefoot")
 NOT_MODEL_OPTIONS = ("name", "data")
-NOT_TRAINING_OPTIONS = ("model", "objective", "data", "seed", "device", "output", "overwrite", "progress")
+NOT_DATA_OPTIONS = ("name", "model")
+NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", "device", "output", "overwrite", "progress")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Recipe:
     data: Section | None
     model: Section | None
     objective: Section
+    augmentation: Section | None  # None: what suits the data
     training: Section
     seed: int = 0
 
@@ -49,39 +53,51 @@ class Recipe:
         parts = {section: _named(section, given) for section in NAMED}
         method = parts["objective"] or {}
         objective = _checked("objective", method, OBJECTIVES.load(method["name"]), ()) or {}
-        training = given.get("training") or {}
-        if not isinstance(training, Mapping):
-            raise SurefootError(f"training must be a mapping of options, got {training!r}.")
+        training, augmentation = given.get("training") or {}, given.get("augmentation")
+        for section, value in (("training", training), ("augmentation", augmentation)):
+            if not isinstance(value, Mapping | None):
+                raise SurefootError(f"{section} must be a mapping of options, got {value!r}.")
         seed = given.get("seed", 0)
         if not isinstance(seed, int):
             raise SurefootError(f"seed must be a whole number, got {seed!r}.")
         return cls(
-            data=_checked("data", parts["data"], load_data, ("name",)),
+            data=_checked("data", parts["data"], load_data, NOT_DATA_OPTIONS),
             model=_checked("model", parts["model"], load_model, NOT_MODEL_OPTIONS),
             objective=objective,
+            augmentation=None if augmentation is None else check_options("augmentation", Augmentation, augmentation),
             training=training_options(training),
             seed=seed,
         )
 
     @classmethod
-    def of(cls, model: Classifier, objective: Objective, data: Dataset, training: Section, seed: int) -> Recipe:
+    def of(
+        cls,
+        model: Classifier,
+        objective: Objective,
+        data: Dataset,
+        augmentation: Augmentation,
+        training: Section,
+        seed: int,
+    ) -> Recipe:
         """What these objects were made from."""
         source = dict(model.source) if model.source else None
         if source and source.get("seed") == seed:
             source["seed"] = None  # the recipe's own
         method = {"name": OBJECTIVES.name_of(type(objective)), **objective.options()}
-        return cls(data.source or None, source, method, training_options(training), seed)
+        return cls(data.source or None, source, method, augmentation.options(), training_options(training), seed)
 
     @classmethod
     def read(cls, path: str | Path) -> Recipe:
         return cls.check(read_recipe(path))
 
     def to_yaml(self) -> str:
-        body = {"surefoot": VERSION, "seed": self.seed, **{s: getattr(self, s) for s in (*NAMED, "training")}}
+        body = {"surefoot": VERSION, "seed": self.seed, **{s: getattr(self, s) for s in (*NAMED, "augmentation", "training")}}
         return yaml.safe_dump(body, sort_keys=False)
 
     def load_data(self) -> Dataset:
-        return load_data(**self._section("data"))
+        """The data, resized and cropped as the model wants them unless the recipe says otherwise."""
+        settings = settings_of(self.model["name"], self.model["pretrained"]) if self.model else None
+        return load_data(**self._section("data"), model=settings)
 
     def build_model(self, data: Dataset) -> Classifier:
         return self.build_model_of(data=data)
@@ -102,7 +118,8 @@ class Recipe:
 
         data = self.load_data()
         model, objective = self.build_model(data), self.build_objective()
-        return fit(model, objective, data, **self.training, seed=self.seed, **environment)
+        augmentation = None if self.augmentation is None else Augmentation(**self.augmentation)
+        return fit(model, objective, data, augmentation=augmentation, **self.training, seed=self.seed, **environment)
 
     def _section(self, name: str) -> Section:
         section: Section | None = getattr(self, name)

@@ -68,13 +68,21 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
     if not (folder / RECIPE).is_file():
         raise SurefootError(f"'{folder}' is not a run folder: it has no {RECIPE}.")
     recipe = Recipe.read(folder / RECIPE)
-    model = model or recipe.build_model_of(**read_sizes(folder / WEIGHTS), checkpoint=None, pretrained=False)
+    model = model or recipe.build_model_of(**read_sizes(folder / WEIGHTS), **without_weights(recipe))
     load_weights(model, read_tensors("weights", folder / WEIGHTS), f"'{folder / WEIGHTS}'")
     objective = recipe.build_objective()
     if (folder / OBJECTIVE).is_file():
         load_weights(objective, read_tensors("objective state", folder / OBJECTIVE), f"'{folder / OBJECTIVE}'")
     lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines() if (folder / HISTORY).is_file() else []
-    return Run(recipe, model, objective, [json.loads(line) for line in lines], folder)
+    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder)
+
+
+def without_weights(recipe: Recipe) -> dict[str, Any]:
+    """Options that build the same model without fetching weights; a timm tag stays in the name, since it decides the size."""
+    section = recipe.model or {}
+    tag = section.get("pretrained")
+    tagged = isinstance(tag, str) and not section["name"].startswith(("torchvision/", "hf-hub:"))
+    return {"checkpoint": None, "pretrained": False} | ({"name": f"{section['name']}.{tag}"} if tagged else {})
 
 
 def read_sizes(path: Path) -> dict[str, Any]:

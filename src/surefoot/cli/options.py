@@ -1,0 +1,53 @@
+"""Flags that several commands share, and how they become options of `load_data` and `load_model`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import SurefootError
+from ..schemas import parse_number
+
+Root = Annotated[Path | None, typer.Option(help="Folder of the data, or where to download them to")]
+LabelFile = Annotated[Path | None, typer.Option("--labels", help="CSV of labels for a flat folder")]
+ClassMap = Annotated[Path | None, typer.Option(help="File with another order of the classes")]
+ImageSize = Annotated[str | None, typer.Option(metavar="SIDE|HxW", help="Resize to this [default: as the model wants]")]
+CropPct = Annotated[float | None, typer.Option(help="Share of the resized image that the crop keeps")]
+Interpolation = Annotated[str | None, typer.Option(help="nearest, bilinear, bicubic, ...")]
+Mean = Annotated[str | None, typer.Option(metavar="M|R,G,B", help="Normalisation inside the model")]
+Std = Annotated[str | None, typer.Option(metavar="S|R,G,B", help="Normalisation inside the model")]
+MaxImages = Annotated[int | None, typer.Option(help="A stratified number of test images")]
+Workers = Annotated[int | None, typer.Option(help="Processes that read images that do not fit into memory")]
+SkipBadImages = Annotated[bool, typer.Option("--skip-bad-images", help="Leave out images that cannot be read, and count them")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, ...")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only")]
+
+
+def given(**flags: Any) -> dict[str, Any]:
+    """The flags that were given, with plain values."""
+    plain = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
+    return {name: value for name, value in plain.items() if value is not None and value is not False}
+
+
+def parse_size(text: str | None) -> int | tuple[int, int] | None:
+    """`224` or `400x500` (height x width)."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+)(?:[x,](\d+))?", text.strip())
+    if match is None:
+        raise SurefootError(f"--image-size must be a side or HEIGHTxWIDTH, got '{text}'.")
+    return (int(match[1]), int(match[2])) if match[2] else int(match[1])
+
+
+def parse_channels(flag: str, text: str | None) -> float | list[float] | None:
+    """`0.5` or `0.485,0.456,0.406`."""
+    if text is None:
+        return None
+    numbers = [parse_number(part) for part in text.split(",")]
+    if not all(isinstance(number, (int, float)) for number in numbers):
+        raise SurefootError(f"{flag} must be a number, or one for each channel with commas, got '{text}'.")
+    return float(numbers[0]) if len(numbers) == 1 else [float(number) for number in numbers]

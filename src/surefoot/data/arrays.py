@@ -1,0 +1,52 @@
+"""A `.npz` file with images and labels."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ..errors import NotFound, SurefootError, require
+from .augmentation import Augmentation
+from .class_maps import read_class_map
+from .collection import Arrays, Collection
+
+
+def load_npz(path: Path, class_map: str | None = None) -> Collection:
+    """`images` (count x height x width, with or without channels last, uint8), `labels`, and perhaps `class_names`."""
+    if not path.is_file():
+        raise NotFound("data file", path)
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise SurefootError(f"'{path}' is not a .npz of plain arrays: {str(error).splitlines()[0]}.") from error
+    for name in ("images", "labels"):
+        if name not in arrays:
+            raise SurefootError(f"'{path}' must hold 'images' and 'labels', got {', '.join(arrays) or 'nothing'}.")
+    images, labels = arrays["images"], arrays["labels"].squeeze()
+    require(images.dtype == np.uint8, "images", "uint8", str(images.dtype))
+    shaped = images.ndim == 3 or (images.ndim == 4 and images.shape[3] in (1, 3))
+    require(shaped, "images", "count x height x width, or with 1 or 3 channels at the end", images.shape)
+    require(labels.shape == (len(images),), "labels", f"one for each of {len(images)} images", labels.shape)
+    require(np.issubdtype(labels.dtype, np.integer), "labels", "whole numbers", str(labels.dtype))
+    require(len(images) > 0, "images", "at least one", 0)
+    names = class_names(arrays, labels, class_map)
+    if labels.min() < 0 or labels.max() >= len(names):
+        raise SurefootError(f"labels must be in 0 to {len(names) - 1}, got {labels.min()} to {labels.max()}.")
+    pixels = torch.from_numpy(images)
+    pixels = pixels.unsqueeze(1) if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2).contiguous()
+    colour = pixels.shape[1] == 3
+    standard = Augmentation(crop_padding=0.125, flip=colour)
+    return Collection(Arrays(pixels), torch.from_numpy(labels).long(), names, channels=pixels.shape[1], augmentation=standard)
+
+
+def class_names(arrays: dict[str, np.ndarray], labels: np.ndarray, class_map: str | None) -> tuple[str, ...]:
+    """From the class map, the file, or the labels."""
+    if class_map is not None:
+        return read_class_map(class_map)
+    if "class_names" in arrays:
+        return tuple(str(name) for name in arrays["class_names"])
+    return tuple(str(number) for number in range(int(labels.max()) + 1))

@@ -1,0 +1,122 @@
+"""Folders of images: class folders, with or without train, val and test above them, or a flat folder with a CSV of labels."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import torch
+
+from ..errors import NotFound, SurefootError, UnknownName
+from .augmentation import Augmentation
+from .class_maps import number_classes
+from .collection import Collection, Files, places
+from .reading import SUFFIXES
+
+SPLIT_FOLDERS = {
+    "train": ("train", "training"),
+    "calibration": ("calibration", "cal"),
+    "validation": ("validation", "val", "valid"),
+    "test": ("test", "testing"),
+}
+FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
+LABEL_COLUMNS = ("label", "class", "target")
+AUGMENTATION = Augmentation(crop_padding=0.125, flip=True)
+
+
+def load_folder(folder: Path, class_map: str | None = None) -> Collection:
+    """Class folders; below train, val, test where these exist."""
+    if not folder.is_dir():
+        raise NotFound("data folder", folder)
+    splits = {split: folder / name for split, names in SPLIT_FOLDERS.items() for name in names if (folder / name).is_dir()}
+    roots = splits or {"": folder}
+    files = {split: class_files(root) for split, root in roots.items()}
+    classes = sorted(set().union(*files.values()))
+    known = set(files.get("train", classes))
+    for split, found in files.items():
+        for name in found:
+            if name not in known:
+                raise UnknownName(f"class of {split} (train has no such folder)", name, sorted(known))
+    numbers = number_classes(classes, class_map)
+    rows = [(path, numbers[name]) for found in files.values() for name in sorted(found) for path in found[name]]
+    paths, labels = [path for path, _ in rows], torch.tensor([number for _, number in rows])
+    given = places({split: sum(len(members) for members in found.values()) for split, found in files.items()})
+    return Collection(Files(paths), labels, tuple(numbers), given if splits else {}, augmentation=AUGMENTATION)
+
+
+def class_files(root: Path) -> dict[str, list[Path]]:
+    """The image files of each class folder, sorted."""
+    classes = {
+        child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in SUFFIXES)
+        for child in sorted(root.iterdir())
+        if child.is_dir() and not child.name.startswith(".")
+    }
+    if not classes:
+        raise SurefootError(f"'{root}' has no class folders; for a flat folder, give a CSV of labels (labels, --labels).")
+    for name, paths in classes.items():
+        if not paths:
+            raise SurefootError(f"Class folder '{root / name}' has no images.")
+    return classes
+
+
+def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = None) -> Collection:
+    """A flat folder whose labels are in a CSV with a file column, a label column and perhaps a split column."""
+    if not folder.is_dir():
+        raise NotFound("data folder", folder)
+    if not labels.is_file():
+        raise NotFound("labels", labels)
+    with open(labels, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    columns = list(rows[0]) if rows else []
+    file_column, label_column = (
+        next((c for c in columns if c.lower() in wanted), None) for wanted in (FILE_COLUMNS, LABEL_COLUMNS)
+    )
+    if file_column is None or label_column is None:
+        raise SurefootError(f"'{labels}' must have columns 'file' and 'label', got {', '.join(columns) or 'nothing'}.")
+    paths = [folder / row[file_column] for row in rows]
+    check_rows(folder, labels, paths, [row[label_column] for row in rows])
+    found = sorted({row[label_column] for row in rows})
+    numeric = all(name.isdigit() for name in found)
+    if numeric and class_map is None:
+        numbers = {name: int(name) for name in found}
+        names = tuple(str(number) for number in range(max(numbers.values()) + 1))
+    elif numeric:
+        names = tuple(number_classes([], class_map))
+        numbers = {name: int(name) for name in found}
+        if max(numbers.values()) >= len(names):
+            raise SurefootError(f"labels must be in 0 to {len(names) - 1}, got {max(numbers.values())} in '{labels}'.")
+    else:
+        numbers = number_classes(found, class_map)
+        names = tuple(numbers)
+    given: dict[str, list[int]] = {}
+    split_column = next((c for c in columns if c.lower() == "split"), None)
+    if split_column:
+        for index, row in enumerate(rows):
+            given.setdefault(split_of(row[split_column]), []).append(index)
+    targets = torch.tensor([numbers[row[label_column]] for row in rows])
+    divided = {split: torch.tensor(indices) for split, indices in given.items()}
+    return Collection(Files(paths), targets, names, divided, augmentation=AUGMENTATION)
+
+
+def check_rows(folder: Path, labels: Path, paths: list[Path], values: list[str]) -> None:
+    """Every row has a label and a file, and every image a row."""
+    for path, value in zip(paths, values, strict=True):
+        if not value:
+            raise SurefootError(f"'{labels}' has no label for '{path.name}'.")
+        if not path.is_file():
+            raise NotFound(f"image of '{labels.name}'", path)
+    listed = {path.resolve() for path in paths}
+    present = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
+    missing = [path for path in present if path.resolve() not in listed]
+    if missing:
+        raise SurefootError(
+            f"{len(missing)} of {len(present)} images have no label in '{labels}', the first is '{missing[0]}'."
+        )
+
+
+def split_of(name: str) -> str:
+    """The split that a folder or CSV calls by one of its usual names."""
+    for split, names in SPLIT_FOLDERS.items():
+        if name.lower() in names:
+            return split
+    raise UnknownName("split", name, list(SPLIT_FOLDERS))

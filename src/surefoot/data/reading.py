@@ -1,0 +1,60 @@
+"""From a file to pixels, whatever the file: greyscale, palette, transparency, CMYK and 16 bits included."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import SurefootError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff", ".gif"})
+SIXTEEN_BITS = frozenset({"I", "I;16", "I;16B", "I;16L", "I;16N"})
+
+
+class BadImage(SurefootError):
+    """A file that cannot be read as a picture."""
+
+    def __init__(self, name: str | Path, reason: str) -> None:
+        self.name, self.reason = str(name), reason
+        super().__init__(f"Cannot read image '{name}': {reason}; remove it, or pass skip_bad_images (--skip-bad-images).")
+
+    def __reduce__(self) -> tuple[type[BadImage], tuple[str, str]]:
+        return (BadImage, (self.name, self.reason))
+
+
+def read_image(file: str | Path | io.BytesIO, name: str | Path | None = None) -> Image:
+    """An image file as RGB; `name` stands for it in an error."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(file) as opened:
+            return to_rgb(opened)
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BadImage(name or str(file), reason.replace(f" '{file}'", "")) from error
+
+
+def to_rgb(image: Image) -> Image:
+    """The image in 8-bit RGB: 16 bits are scaled down (Pillow would cut them off), transparency is dropped."""
+    from PIL import Image
+
+    if image.mode in SIXTEEN_BITS:
+        levels = np.asarray(image).astype(np.int64)
+        image = Image.fromarray((levels >> 8 if levels.max() > 255 else levels).astype(np.uint8))
+    elif image.mode == "F":
+        raise ValueError("floating-point images are not supported")
+    return image.convert("RGB")
+
+
+def to_tensor(image: Image) -> Tensor:
+    """uint8, channels x height x width."""
+    pixels = torch.from_numpy(np.array(image))
+    return pixels.unsqueeze(0) if pixels.ndim == 2 else pixels.permute(2, 0, 1).contiguous()

@@ -1,0 +1,88 @@
+"""Splits that do not fit into memory: images are read by workers while the model computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from ..types import Batch, Labels
+from .collection import Source
+from .dataset import batch_indices, to_pixels
+from .preprocessing import Preprocessing
+from .reading import BadImage, to_tensor
+
+Item = tuple[int, Tensor | BadImage]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What a worker runs: one image, or the reason why there is none."""
+
+    source: Source
+    preprocessing: Preprocessing | None
+    size: tuple[int, int]
+
+    def __getitem__(self, index: int) -> Item:
+        try:
+            image = self.source.read(index)
+            pixels = self.preprocessing(image) if self.preprocessing else to_tensor(image)
+        except BadImage as error:
+            return index, error
+        if pixels.shape[1:] != self.size:
+            height, width = pixels.shape[1:]
+            reason = f"it is {height} x {width}, and the others are {self.size[0]} x {self.size[1]}"
+            return index, BadImage(f"number {index}", reason)
+        return index, pixels
+
+
+@dataclass(frozen=True, repr=False)
+class StreamedSplit:
+    """A split whose images are read when they are needed; the same batches as from memory, in the same order."""
+
+    pictures: Pictures
+    labels: Labels
+    indices: Tensor
+    workers: int
+    skip_bad_images: bool
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"StreamedSplit({len(self)} images, {self.workers} workers)"
+
+    def batches(
+        self,
+        batch_size: int,
+        *,
+        shuffle: torch.Generator | None = None,
+        drop_last: bool = False,
+        device: torch.device | str = "cpu",
+    ) -> Iterator[Batch]:
+        places = list(batch_indices(len(self), batch_size, shuffle, drop_last))
+        order = [self.indices[chosen].tolist() for chosen in places]
+        for chosen, items in zip(places, read_batches(self.pictures, order, self.workers), strict=True):
+            images, kept = keep_good(items, self.skip_bad_images)
+            if len(kept):
+                yield Batch(to_pixels(images, device), self.labels[chosen[kept]].to(device), self.indices[chosen[kept]])
+
+
+def read_batches(pictures: Pictures, order: list[list[int]], workers: int) -> Iterator[list[Item]]:
+    """Lists of images in the order given, read by `workers` processes (0: by this one)."""
+    options: dict[str, Any] = {"num_workers": workers, "collate_fn": list}
+    yield from DataLoader(pictures, batch_sampler=order, **options)  # type: ignore[arg-type]
+
+
+def keep_good(items: list[Item], skip: bool) -> tuple[Tensor, Tensor]:
+    """The images that could be read, stacked, and their places; the first bad one is an error unless they are skipped."""
+    bad = [found for _, found in items if isinstance(found, BadImage)]
+    if bad and not skip:
+        raise bad[0]
+    kept = [place for place, (_, found) in enumerate(items) if isinstance(found, Tensor)]
+    images = [found for _, found in items if isinstance(found, Tensor)]
+    return (torch.stack(images) if images else torch.empty(0)), torch.tensor(kept, dtype=torch.long)

@@ -1,0 +1,47 @@
+"""Modules of any ending, for measurements that need logits alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from ..errors import SurefootError
+from ..types import Images, Logits
+from .classifier import Classifier, per_channel
+
+logger = logging.getLogger("surefoot")
+
+
+class Normalised(nn.Module):
+    """A module behind its normalisation; it has no features and no head."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, module: nn.Module, mean: float | Sequence[float], std: float | Sequence[float], channels: int) -> None:
+        super().__init__()
+        self.module, self.training = module, module.training
+        self.register_buffer("mean", per_channel("mean", mean, channels))
+        self.register_buffer("std", per_channel("std", std, channels))
+
+    def forward(self, images: Images) -> Logits:
+        logits: Logits = self.module((images - self.mean) / self.std)
+        return logits
+
+
+def adapt_any(
+    module: nn.Module,
+    mean: float | Sequence[float],
+    std: float | Sequence[float],
+    image_size: int | tuple[int, int],
+    *,
+    channels: int = 3,
+) -> nn.Module:
+    """A `Classifier` where the module ends in one linear layer; else one that gives logits only, and a line in the log."""
+    try:
+        return Classifier(module, mean, std, image_size, channels)
+    except SurefootError as error:
+        logger.warning("%s Measurements of its features are left out.", error)
+        return Normalised(module, mean, std, channels)

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.errors import SurefootError
+
+
+def save(path, **arrays):
+    np.savez(path, **arrays)
+    return str(path)
+
+
+@pytest.fixture
+def images():
+    return np.random.default_rng(0).integers(0, 256, (60, 20, 24, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(("channels", "expected"), [(3, 3), (1, 1), (None, 1)])
+def test_shapes(tmp_path, images, channels, expected):
+    pixels = images[..., 0] if channels is None else images[..., :channels]
+    data = sf.load_data(save(tmp_path / "x.npz", images=pixels, labels=np.arange(60) % 4))
+    assert (data.channels, data.image_size, data.num_classes) == (expected, (20, 24), 4)
+    first = data.test.indices[0]
+    assert np.array_equal(data.test.images[0, 0].numpy(), images[first, ..., 0])
+    model = sf.load_model("small-resnet", data=data, seed=0)
+    assert model(next(data.test.batches(2)).images).shape == (2, 4)
+
+
+def test_class_names_and_class_map(tmp_path, images):
+    path = save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 2, class_names=np.array(["no", "yes"]))
+    assert sf.load_data(path).class_names == ("no", "yes")
+    (tmp_path / "m.txt").write_text("zero\none\ntwo\n")
+    assert sf.load_data(path, class_map=str(tmp_path / "m.txt")).class_names == ("zero", "one", "two")
+
+
+def test_resized(tmp_path, images):
+    data = sf.load_data(save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 2), image_size=32)
+    assert data.test.images.shape[1:] == (3, 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.pop("labels"), "must hold 'images' and 'labels', got images"),
+        (lambda a: a.update(images=a["images"].astype(float)), "images must be uint8, got 'float64'"),
+        (lambda a: a.update(images=a["images"][0, 0]), "images must be count x height x width"),
+        (lambda a: a.update(images=np.zeros((60, 3, 20, 24), np.uint8)), "with 1 or 3 channels at the end"),
+        (lambda a: a.update(labels=a["labels"][:5]), "labels must be one for each of 60 images"),
+        (lambda a: a.update(labels=a["labels"] * 0.5), "labels must be whole numbers"),
+        (lambda a: a.update(labels=a["labels"] - 1), "labels must be in 0 to 2, got -1 to 2"),
+        (lambda a: a.update(class_names=np.array(["a"])), "labels must be in 0 to 0, got 0 to 3"),
+        (lambda a: a.update(images=a["images"][:0], labels=a["labels"][:0]), "images must be at least one"),
+        (lambda a: a.update(labels=np.array([{}] * 60, dtype=object)), "is not a .npz of plain arrays"),
+    ],
+)
+def test_bad_arrays(tmp_path, images, change, message):
+    arrays = {"images": images, "labels": np.arange(60) % 4}
+    change(arrays)
+    with pytest.raises(SurefootError, match=message):
+        sf.load_data(save(tmp_path / "x.npz", **arrays))
+
+
+def test_bad_files(tmp_path):
+    with pytest.raises(SurefootError, match="No data file at"):
+        sf.load_data(str(tmp_path / "x.npz"))
+    (tmp_path / "x.npz").write_bytes(b"not a zip")
+    with pytest.raises(SurefootError, match="is not a .npz of plain arrays"):
+        sf.load_data(str(tmp_path / "x.npz"))
+
+
+def test_training_on_it(tmp_path, images):
+    data = sf.load_data(save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 4))
+    model = sf.load_model("small-resnet", data=data, seed=0)
+    done = sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=8, progress=False)
+    assert torch.isfinite(done.model.head.weight).all()

@@ -1,0 +1,260 @@
+import csv
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import surefoot as sf
+from surefoot.errors import SurefootError
+
+
+def sizes(data):
+    return [len(data.split(name)) for name in ("train", "calibration", "validation", "test")]
+
+
+def assert_disjoint(data):
+    indices = torch.cat([data.split(name).indices for name in ("train", "calibration", "validation", "test")])
+    assert indices.unique().numel() == indices.numel()
+
+
+def test_class_folders_with_train_and_test(class_folders):
+    data = sf.load_data(str(class_folders))
+    assert data.class_names == ("cat", "dog", "eel")
+    assert sizes(data) == [72, 9, 9, 30]
+    assert_disjoint(data)
+    assert data.test.labels.bincount().tolist() == [10, 10, 10]
+    assert (data.image_size, data.channels) == ((32, 32), 3)
+    red = data.test.images[:, 0, 0, 0]
+    assert red.tolist() == [*range(50, 60), *range(150, 160), *(n % 256 for n in range(250, 260))]
+
+
+def test_class_folders_alone_are_divided(tmp_path, write_images):
+    for name in ("a", "b"):
+        write_images(tmp_path / "set" / name, 50)
+    data = sf.load_data(str(tmp_path / "set"))
+    assert sizes(data) == [50, 10, 10, 30]
+    assert_disjoint(data)
+    again, other = sf.load_data(str(tmp_path / "set")), sf.load_data(str(tmp_path / "set"), seed=1)
+    assert again.test.indices.equal(data.test.indices)
+    assert not other.test.indices.equal(data.test.indices)
+
+
+def test_train_and_val_only_make_val_the_test_split(class_folders):
+    (class_folders / "test").rename(class_folders / "val")
+    data = sf.load_data(str(class_folders))
+    assert sizes(data) == [72, 9, 9, 30]
+    assert set(data.test.images[:, 0, 0, 0].tolist()) == {n % 256 for n in (*range(50, 60), *range(150, 160), *range(250, 260))}
+
+
+def test_all_of_train_val_and_test(class_folders, write_images):
+    for name in ("cat", "dog", "eel"):
+        write_images(class_folders / "val" / name, 5, start=200)
+    data = sf.load_data(str(class_folders))
+    assert sizes(data) == [81, 9, 15, 30]
+    assert_disjoint(data)
+
+
+def test_a_test_folder_alone_can_be_audited(class_folders, run):
+    import shutil
+
+    shutil.rmtree(class_folders / "train")
+    data = sf.load_data(str(class_folders))
+    assert sizes(data) == [0, 0, 0, 30]
+    model = sf.load_model("small-resnet", data=data, seed=0)
+    assert sf.audit(model, data, progress=False).subject["images"] == 30
+    with pytest.raises(SurefootError, match="Training needs images to train and to validate on"):
+        sf.fit(model, sf.objectives.CrossEntropy(), data, progress=False)
+    with pytest.raises(SurefootError, match="The train split has no images"):
+        sf.audit(model, data, split="train", progress=False)
+
+
+def test_a_class_map_gives_another_order(class_folders, tmp_path):
+    orders = {"lines.txt": "eel\ncat\nbird\ndog\n", "numbers.csv": "cat,1\neel,0\ndog,3\nbird,2\n"}
+    orders |= {"map.json": '{"eel": 0, "cat": 1, "bird": 2, "dog": 3}', "list.json": '["eel", "cat", "bird", "dog"]'}
+    for name, text in orders.items():
+        (tmp_path / name).write_text(text)
+        data = sf.load_data(str(class_folders), class_map=str(tmp_path / name))
+        assert data.class_names == ("eel", "cat", "bird", "dog"), name
+        assert data.test.labels.unique().tolist() == [0, 1, 3]
+        assert data.test.labels[data.test.images[:, 0, 0, 0] < 60].unique().tolist() in ([1], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("m.txt", "cat\ndog\n", "Unknown class .it is not in the class map. 'eel'"),
+        ("m.csv", "cat,0\ndog,0\neel,1\n", "must give each class its own number from 0 to 2"),
+        ("m.json", "{", "is not valid JSON"),
+        ("none.txt", None, "No class map at"),
+    ],
+)
+def test_bad_class_maps(class_folders, tmp_path, name, text, message):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(SurefootError, match=message):
+        sf.load_data(str(class_folders), class_map=str(tmp_path / name))
+
+
+def write_csv(path, rows, header=("file", "label")):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+class TestFlatFolderWithCsv:
+    @pytest.fixture
+    def flat(self, tmp_path, write_images):
+        write_images(tmp_path / "flat", 40)
+        return tmp_path / "flat"
+
+    def test_names_as_labels(self, flat):
+        write_csv(flat / "labels.csv", [(f"{n:04}.png", "even" if n % 2 == 0 else "odd") for n in range(40)])
+        data = sf.load_data(str(flat))
+        assert data.class_names == ("even", "odd")
+        assert ((data.test.images[:, 0, 0, 0] % 2) == data.test.labels).all()
+        assert sum(sizes(data)) == 40
+
+    def test_numbers_and_a_split_column(self, flat, tmp_path):
+        rows = [(f"{n:04}.png", 2 * (n % 2), "train" if n < 30 else "val") for n in range(40)]
+        write_csv(tmp_path / "l.csv", rows, ("filename", "target", "split"))
+        data = sf.load_data(str(flat), labels=str(tmp_path / "l.csv"))
+        assert data.class_names == ("0", "1", "2")
+        assert sorted(data.test.images[:, 0, 0, 0].tolist()) == list(range(30, 40))
+
+    @pytest.mark.parametrize(
+        ("rows", "header", "message"),
+        [
+            ([(f"{n:04}.png", "a") for n in range(39)], ("file", "label"), "1 of 40 images have no label in .*0039.png"),
+            ([(f"{n:04}.png", "") for n in range(40)], ("file", "label"), "has no label for '0000.png'"),
+            ([(f"{n:04}.png", "a") for n in range(41)], ("file", "label"), r"No image of 'labels\.csv' at .*0040.png"),
+            ([(f"{n:04}.png", "a") for n in range(40)], ("name", "y"), "must have columns 'file' and 'label', got name, y"),
+            ([], ("file", "label"), "got nothing"),
+        ],
+    )
+    def test_bad_csv(self, flat, rows, header, message):
+        write_csv(flat / "labels.csv", rows, header)
+        with pytest.raises(SurefootError, match=message):
+            sf.load_data(str(flat))
+
+    def test_bad_split_name_and_label_out_of_range(self, flat, tmp_path):
+        write_csv(flat / "labels.csv", [(f"{n:04}.png", 1, "tets") for n in range(40)], ("file", "label", "split"))
+        with pytest.raises(SurefootError, match="Unknown split 'tets'. Did you mean 'test'"):
+            sf.load_data(str(flat))
+        write_csv(flat / "labels.csv", [(f"{n:04}.png", n) for n in range(40)])
+        (tmp_path / "map.txt").write_text("a\nb\n")
+        with pytest.raises(SurefootError, match="labels must be in 0 to 1, got 39"):
+            sf.load_data(str(flat), class_map=str(tmp_path / "map.txt"))
+
+    def test_without_a_csv(self, flat):
+        with pytest.raises(SurefootError, match="has no class folders; for a flat folder, give a CSV of labels"):
+            sf.load_data(str(flat))
+        with pytest.raises(SurefootError, match="No labels at"):
+            sf.load_data(str(flat), labels="nothing.csv")
+
+
+class TestBadInput:
+    def test_missing_folder(self, class_folders):
+        with pytest.raises(SurefootError, match="No data folder at .*Did you mean '.*pets'"):
+            sf.load_data(str(class_folders.parent / "pet"))
+        with pytest.raises(SurefootError, match="No data folder at"):
+            sf.load_data("pets", root=str(class_folders))
+
+    def test_root_and_name(self, class_folders):
+        assert len(sf.load_data("pets", root=str(class_folders.parent)).test) == 30
+
+    def test_empty_class_folder(self, class_folders):
+        (class_folders / "train" / "fox").mkdir()
+        with pytest.raises(SurefootError, match="Class folder '.*fox' has no images"):
+            sf.load_data(str(class_folders))
+
+    def test_a_class_that_train_lacks(self, class_folders, write_images):
+        write_images(class_folders / "test" / "fox", 2)
+        with pytest.raises(SurefootError, match=r"Unknown class of test \(train has no such folder\) 'fox'"):
+            sf.load_data(str(class_folders))
+
+    @pytest.mark.parametrize("content", [b"", b"this is no image", None])
+    def test_unreadable_images_are_named_or_skipped_and_counted(self, class_folders, content, caplog):
+        victim = class_folders / "test" / "dog" / "0155.png"
+        whole = victim.read_bytes()
+        victim.write_bytes(whole[: len(whole) // 2] if content is None else content)
+        with pytest.raises(SurefootError, match="Cannot read image '.*0155.png': .*--skip-bad-images"):
+            sf.load_data(str(class_folders))
+        data = sf.load_data(str(class_folders), skip_bad_images=True)
+        assert len(data.test) == 29
+        assert data.test.labels.bincount().tolist() == [10, 9, 10]
+        assert data.notes == ("1 images of test cannot be read and are left out",)
+        assert "1 images cannot be read and are left out; the first is" in caplog.text
+
+    def test_different_sizes(self, class_folders):
+        odd = class_folders / "train" / "cat" / "0000.png"
+        Image.new("RGB", (40, 20)).save(odd)
+        with pytest.raises(SurefootError, match="image_size must be given"):
+            sf.load_data(str(class_folders))
+        assert sf.load_data(str(class_folders), image_size=16).image_size == (16, 16)
+
+    def test_one_odd_size_among_many(self, tmp_path, write_images):
+        write_images(tmp_path / "set" / "a", 300, size=(8, 8))
+        Image.new("RGB", (9, 8)).save(tmp_path / "set" / "a" / "0001.png")
+        with pytest.raises(SurefootError, match="it is 8 x 9, and the others are 8 x 8"):
+            sf.load_data(str(tmp_path / "set"))
+
+    @pytest.mark.parametrize("options", [{"fraction": 0}, {"fraction": 1.5}, {"max_images": 0}, {"crop_pct": 2.0}])
+    def test_options_out_of_range(self, class_folders, options):
+        with pytest.raises(SurefootError, match=f"{next(iter(options))} must be"):
+            sf.load_data(str(class_folders), **options)
+
+    def test_neither_folder_nor_npz(self, tmp_path):
+        (tmp_path / "data.txt").touch()
+        with pytest.raises(SurefootError, match="is neither a folder nor a .npz file"):
+            sf.load_data(str(tmp_path / "data.txt"))
+
+
+def test_all_kinds_of_files_become_rgb(tmp_path):
+    """Greyscale, palette, transparent, CMYK, 16-bit and bilevel images with the same content, mixed in one folder."""
+    ramp = np.tile(np.arange(0, 256, 8, dtype=np.uint8), (32, 1))
+    grey = Image.fromarray(ramp)
+    folder = tmp_path / "set" / "a"
+    folder.mkdir(parents=True)
+    colour = Image.merge("RGB", [grey, grey, grey])
+    colour.save(folder / "rgb.png")
+    grey.save(folder / "grey.png")
+    grey.convert("P").save(folder / "palette.png")
+    colour.convert("RGBA").save(folder / "alpha.png")
+    grey.convert("LA").save(folder / "grey_alpha.png")
+    colour.convert("CMYK").save(folder / "cmyk.tif")
+    colour.convert("CMYK").save(folder / "cmyk.jpg", quality=100)
+    Image.fromarray(ramp.astype(np.uint16) * 257).save(folder / "sixteen.png")
+    Image.fromarray(ramp.astype(np.uint16) * 257).save(folder / "sixteen.tif")
+    for name in ("palette.gif",):
+        grey.save(folder / name)
+    grey.convert("1").save(folder / "two_levels.png")
+    data = sf.load_data(str(tmp_path / "set"))
+    images = torch.cat([data.split(name).images for name in ("train", "calibration", "validation", "test")])
+    assert images.shape[1:] == (3, 32, 32)
+    differences = (images.int() - torch.from_numpy(ramp).int()).abs().amax((1, 2, 3)).sort().values
+    assert (differences[:-1] <= 3).all()  # JPEG's loss
+    assert differences[-1] > 100  # two levels cannot hold a ramp
+
+
+def test_a_floating_point_image_is_named(tmp_path, write_images):
+    write_images(tmp_path / "set" / "a", 10)
+    Image.fromarray(np.zeros((32, 32), dtype=np.float32)).save(tmp_path / "set" / "a" / "f.tif")
+    with pytest.raises(SurefootError, match="f.tif': floating-point images are not supported"):
+        sf.load_data(str(tmp_path / "set"))
+
+
+def test_fraction_and_max_images_are_stratified(class_folders):
+    data = sf.load_data(str(class_folders), fraction=0.5, max_images=9)
+    assert data.train.labels.bincount().tolist() == [12, 12, 12]
+    assert data.test.labels.bincount().tolist() == [3, 3, 3]
+    assert sf.load_data(str(class_folders), max_images=1000).test.indices.numel() == 30
+    whole = sf.load_data(str(class_folders))
+    assert set(data.train.indices.tolist()) < set(whole.train.indices.tolist())
+    assert data.validation.indices.equal(whole.validation.indices)
+
+
+def test_the_source_loads_the_same_again(class_folders):
+    data = sf.load_data(str(class_folders), image_size=(20, 24), fraction=0.5, seed=3)
+    again = sf.load_data(**data.source)
+    assert torch.equal(again.train.images, data.train.images)
+    assert again.source == data.source

@@ -1,0 +1,122 @@
+"""What timm's readers read, from local files: Hugging Face folders and webdataset shards."""
+
+import importlib.util
+import io
+import json
+import tarfile
+
+import pytest
+import torch
+from PIL import Image
+
+import surefoot as sf
+from surefoot.errors import SurefootError
+from surefoot.seeds import generator
+
+
+@pytest.fixture
+def hugging_face(class_folders, tmp_path, monkeypatch):
+    pytest.importorskip("datasets")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    lower = tmp_path / "hf"  # timm's factory turns names into lower case
+    class_folders.rename(lower)
+    import datasets
+
+    datasets.disable_progress_bars()
+    return f"hfds/{lower}", str(tmp_path / "cache")
+
+
+@pytest.mark.filterwarnings("ignore")  # of the reader's own dependencies
+def test_hugging_face_by_number(hugging_face):
+    name, root = hugging_face
+    data = sf.load_data(name, root=root)
+    assert data.class_names == ("cat", "dog", "eel")
+    assert [len(data.split(s)) for s in ("train", "calibration", "validation", "test")] == [72, 9, 9, 30]
+    assert data.test.labels.bincount().tolist() == [10, 10, 10]
+    red = data.test.images[:, 0, 0, 0]
+    assert red[data.test.labels == 0].sort().values.tolist() == list(range(50, 60))
+    streamed = sf.load_data(name, root=root, memory_gib=0, workers=0)
+    assert torch.equal(next(streamed.test.batches(30)).images, next(data.test.batches(30)).images)
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Two shards of a webdataset: train of 200 images, validation of 30."""
+    pytest.importorskip("webdataset")
+    folder, info = tmp_path / "shards", {"splits": {}}
+    folder.mkdir()
+    number = 0
+    for split, count in (("train", 200), ("validation", 30)):
+        with tarfile.open(folder / f"{split}-0.tar", "w") as archive:
+            for _ in range(count):
+                buffer = io.BytesIO()
+                Image.new("RGB", (40, 36), (number % 256, 0, 0)).save(buffer, "PNG")
+                for suffix, content in (("png", buffer.getvalue()), ("cls", str(number % 3).encode())):
+                    entry = tarfile.TarInfo(f"{number:05}.{suffix}")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+                number += 1
+        info["splits"][split] = {
+            "name": split,
+            "num_samples": count,
+            "filenames": [f"{split}-0.tar"],
+            "shard_lengths": [count],
+        }
+    (folder / "_info.json").write_text(json.dumps(info))
+    (tmp_path / "classes.txt").write_text("a\nb\nc\n")
+    return str(folder), str(tmp_path / "classes.txt")
+
+
+@pytest.mark.filterwarnings("ignore")
+class TestShards:
+    def load(self, shards, **options):
+        root, classes = shards
+        return sf.load_data("wds/shards", root=root, class_map=classes, image_size=32, **options)
+
+    def test_splits_are_disjoint_and_complete(self, shards):
+        data = self.load(shards)
+        assert len(data.test) == 30
+        seen = {}
+        for name in ("train", "calibration", "validation", "test"):
+            batches = list(data.split(name).batches(16))
+            seen[name] = torch.cat([batch.indices for batch in batches]).tolist()
+            assert len(seen[name]) == len(data.split(name))
+            red = torch.cat([batch.images[:, 0, 16, 16] for batch in batches]) * 255
+            assert red.round().tolist() == [index % 256 for index in seen[name]]
+            assert torch.cat([batch.labels for batch in batches]).tolist() == [index % 3 for index in seen[name]]
+        assert sorted(index for indices in seen.values() for index in indices) == list(range(230))
+        assert 8 <= len(seen["calibration"]) <= 32
+        assert seen["calibration"] != seen["validation"]
+
+    def test_shuffled_by_the_generator(self, shards):
+        train = self.load(shards).train
+        a, b, c = (torch.cat([x.indices for x in train.batches(16, shuffle=generator(s))]) for s in (1, 1, 2))
+        assert a.equal(b)
+        assert not a.equal(c)
+        assert a.sort().values.equal(c.sort().values)
+        assert all(len(batch) == 16 for batch in train.batches(16, drop_last=True))
+
+    def test_training_and_auditing(self, shards):
+        data = self.load(shards)
+        model = sf.load_model("small-resnet", data=data, seed=0)
+        done = sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=32, progress=False)
+        assert sf.audit(done.predictor, data, progress=False).subject["images"] == 30
+
+    def test_bad_options(self, shards):
+        root, classes = shards
+        with pytest.raises(SurefootError, match="do not say their classes: give a class map"):
+            sf.load_data("wds/shards", root=root, image_size=32)
+        with pytest.raises(SurefootError, match="image_size must be given"):
+            sf.load_data("wds/shards", root=root, class_map=classes)
+        with pytest.raises(SurefootError, match="fraction and max_images need labels known ahead"):
+            self.load(shards, fraction=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("hfds/x", "datasets"), ("wds/x", "webdataset"), ("tfds/x", "tensorflow-datasets")]
+)
+def test_a_missing_reader_is_named(name, package, monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr("surefoot.data.timm_sets.find_spec", lambda p: None if p.replace("_", "-") == package else real(p))
+    with pytest.raises(SurefootError, match=f"needs the package '{package.replace('-', '_')}': pip install {package}"):
+        sf.load_data(name, image_size=32)

@@ -1,0 +1,67 @@
+"""A foreign, adversarially trained CIFAR-10 model with known figures, on real images."""
+
+import importlib.util
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import surefoot as sf
+from surefoot.models.prediction import predict
+
+LOADER = """
+import importlib.util, pathlib, torch, pyautoattack
+folder = pathlib.Path(pyautoattack.__file__).parent / "examples"
+def build():
+    spec = importlib.util.spec_from_file_location("their_resnet", folder / "resnet.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    net = module.ResNet18()
+    net.load_state_dict(torch.load(folder / "model_test.pt", map_location="cpu", weights_only=True))
+    return net.eval()
+"""
+
+
+@pytest.fixture(scope="module")
+def cifar(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 test images of each class from the packed CIFAR-10."""
+    folder = tmp_path_factory.mktemp("cifar")
+    counts: dict[str, int] = {}
+    with tarfile.open(shared_data / "cifar10.tar.gz") as archive:
+        for member in archive:
+            parts = Path(member.name).parts
+            if member.isfile() and "test" in parts and counts.get(parts[-2], 0) < 40:
+                archive.extract(member, folder, filter="data")
+                counts[parts[-2]] = counts.get(parts[-2], 0) + 1
+    assert set(counts.values()) == {40}
+    return folder
+
+
+@pytest.fixture
+def loader(here: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    pytest.importorskip("pyautoattack")
+    (here / "robust_cifar.py").write_text(LOADER)
+    monkeypatch.syspath_prepend(str(here))
+    return "robust_cifar:build"
+
+
+def test_accuracy_of_the_robust_resnet(cifar, loader, here):
+    spec = importlib.util.spec_from_file_location("robust_cifar", here / "robust_cifar.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    data = sf.load_data(str(cifar))
+    assert len(data.test) == 400
+    model = sf.adapt(module.build(), mean=0, std=1, image_size=32)
+    assert (model.head_name, model.feature_dim) == ("linear", 512)
+    assert float(predict(model, data.test.batches(100)).correct.double().mean()) == pytest.approx(0.87, abs=0.05)
+
+
+def test_the_command_audits_it(surefoot, cifar, loader):
+    options = ["--import", loader, "--data", cifar, "--max-images", 30, "--json", "--quiet"]
+    found = surefoot("audit", *options)
+    assert found.code == 0, found.err
+    audit = json.loads(found.out)
+    assert audit["preflight"] == []
+    assert audit["calibration"]["accuracy"]["value"] > 0.7
+    assert audit["attacks"]["fgsm"]["success_rate"]["value"] < 0.6  # trained against it; an ordinary net loses nearly all
