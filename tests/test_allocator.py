@@ -28,7 +28,7 @@ def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     torch.ones(2**24).sum()
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-print([faults() for _ in range(5)][-1] < 100)
+print(min(faults() for _ in range(6)) < 100)
 """
 
     def lines(**environment):

@@ -74,6 +74,7 @@ def run(arguments: list[str] | None = None) -> None:
     sys.path.insert(0, "")  # so that `--objective package.module:Class` finds a module in this folder
     notes = logging.StreamHandler(sys.stderr)
     logger = logging.getLogger("surefoot")
+    level = logger.level
     logger.setLevel(logging.ERROR if "--quiet" in arguments else logging.INFO)
     logger.addHandler(notes)
     try:
@@ -88,6 +89,7 @@ def run(arguments: list[str] | None = None) -> None:
         fail("Interrupted.", 130)
     finally:
         logger.removeHandler(notes)
+        logger.setLevel(level)
 
 
 def fail(message: str, code: int = 2) -> None:
