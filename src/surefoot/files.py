@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path to write to; it takes the place of `path` when the block ends well, and vanishes when not."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield beside
         with open(beside, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(beside, path)
+    except OSError as error:
+        raise SurefootError(f"'{path}' cannot be written: {error.strerror or error}.") from error
     finally:
         beside.unlink(missing_ok=True)
 
@@ -51,11 +53,15 @@ def read_json(kind: str, path: str | Path) -> Any:
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
     """Write a safetensors file."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as beside:
-        save_file(whole, beside, dict(metadata or {}))
+        try:
+            save_file(whole, beside, dict(metadata or {}))
+        except SafetensorError as error:
+            raise SurefootError(f"'{path}' cannot be written: {error}.") from error
 
 
 def read_tensors(kind: str, path: str | Path) -> dict[str, Tensor]:

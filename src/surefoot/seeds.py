@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import blake2b
 
 import torch
+from torch import Tensor
 
 Key = int | str
 
@@ -20,6 +22,32 @@ def derive(*keys: Key) -> int:
 def generator(*keys: Key, device: torch.device | str = "cpu") -> torch.Generator:
     """A fresh generator for these keys."""
     return torch.Generator(device=device).manual_seed(derive(*keys))
+
+
+_SHARD: ContextVar[tuple[int, int]] = ContextVar("shard", default=(0, 1))
+
+
+@contextmanager
+def sharded(rank: int, processes: int) -> Iterator[None]:
+    """Inside the block, `draw` makes numbers for the batches of all processes and gives this process its own."""
+    token = _SHARD.set((rank, processes))
+    try:
+        yield
+    finally:
+        _SHARD.reset(token)
+
+
+def draw(sample: Callable[..., Tensor], shape: Sequence[int], like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """`sample` (torch.randn, torch.rand) of a shape whose first dimension is the batch, on the device and dtype of `like`.
+
+    Drawn where the generator lives, so that a device does not change the numbers.
+    """
+    rank, processes = _SHARD.get()
+    device = like.device if generator is None else generator.device
+    dtype = like.dtype if like.is_floating_point() else torch.float32
+    count = shape[0]
+    whole = sample((count * processes, *shape[1:]), generator=generator, device=device, dtype=dtype)
+    return whole[rank * count : (rank + 1) * count].to(like.device)
 
 
 @contextmanager

@@ -13,10 +13,11 @@ import typer
 
 from ..allocator import keep_large_blocks
 from ..models.prediction import pick_device
+from ..training.precision import choose_precision
 from ..version import VERSION
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-PACKAGES = ("torch", "torchvision", "timm", "safetensors", "pydantic", "plotly", "scikit-learn")
+PACKAGES = ("torch", "torchvision", "timm", "accelerate", "safetensors", "pydantic", "plotly", "scikit-learn")
 
 
 @app.command()
@@ -28,7 +29,7 @@ def doctor(json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] 
         **{name: version(name) for name in PACKAGES},
         "processors": f"{os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads",
         "device": str(pick_device()),
-        "precision": "float32",
+        "precision": "{} ({})".format(*choose_precision("auto", pick_device())),
         "allocator": keep_large_blocks(),
         "training step": try_step(),
     }

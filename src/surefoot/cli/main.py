@@ -15,6 +15,7 @@ from ..errors import SurefootError, UnknownName
 from ..version import VERSION
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's, or the copy of click that newer typers carry
+ARGUMENTS: list[str] = []  # as they were given
 COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
     "train": "Train a classifier with any objective",
@@ -69,6 +70,7 @@ def main(
 def run(arguments: list[str] | None = None) -> None:
     """Entry point: exit 0 when done, 1 when a check did not hold, 2 for an error, which is one line."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    ARGUMENTS[:] = arguments
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     sys.path.insert(0, "")  # so that `--objective package.module:Class` finds a module in this folder
@@ -86,7 +88,8 @@ def run(arguments: list[str] | None = None) -> None:
         message = error.format_message() if isinstance(error, UsageError) else str(error)
         fail(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
-        fail("Interrupted.", 130)
+        again = " The same command goes on from the last finished epoch." if "train" in arguments else ""
+        fail(f"Interrupted.{again}", 130)
     finally:
         logger.removeHandler(notes)
         logger.setLevel(level)

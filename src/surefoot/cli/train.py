@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +13,10 @@ import typer
 from ..errors import SurefootError, UnknownName
 from ..schemas import defaults_of, parse_value
 from ..training.loop import fit
+from ..training.processes import launch, launched
 from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe
 from . import options as flag
+from .main import ARGUMENTS
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 DEFAULTS = defaults_of(fit, NOT_TRAINING_OPTIONS)
@@ -32,6 +35,14 @@ def train(
     learning_rate: Annotated[
         float | None, typer.Option("--learning-rate", "--lr", help=f"[default: {DEFAULTS['learning_rate']}]")
     ] = None,
+    optimiser: Annotated[str | None, typer.Option(help=f"sgd, adam or adamw [default: {DEFAULTS['optimiser']}]")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help=f"[default: {DEFAULTS['weight_decay']}]")] = None,
+    schedule: Annotated[str | None, typer.Option(help=f"cosine, step or constant [default: {DEFAULTS['schedule']}]")] = None,
+    patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a better validation accuracy")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto, float32, bf16 or fp16 [default: auto, never slower]")] = None,
+    compile: Annotated[bool, typer.Option("--compile", help="torch.compile the model")] = False,
+    processes: Annotated[int, typer.Option(help="Processes on this machine, each with its share of a batch")] = 1,
+    tracker: Annotated[str | None, typer.Option(help="tensorboard, or another of accelerate's trackers")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides weights, order and noise [default: 0]")] = None,
     pretrained: Annotated[bool, typer.Option("--pretrained", help="Start from the model's published weights")] = False,
     checkpoint: Annotated[Path | None, typer.Option(help="Start from these weights")] = None,
@@ -50,7 +61,7 @@ def train(
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Any option; may be repeated")
     ] = None,
-    output: Annotated[Path, typer.Option(help="Run folder")] = Path("runs/latest"),
+    output: Annotated[Path, typer.Option(help="Run folder; a run that was stopped goes on")] = Path("runs/latest"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there")] = False,
     device: flag.Device = "auto",
     json_: flag.Json = False,
@@ -76,11 +87,26 @@ def train(
             mean=flag.parse_channels("--mean", mean),
             std=flag.parse_channels("--std", std),
         ),
-        "training": flag.given(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate),
+        "training": flag.given(
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            optimiser=optimiser,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            patience=patience,
+            precision=precision,
+            compile=compile,
+        ),
     }
     composed = compose(read_recipe(recipe) if recipe else {}, set or [], names, sections, seed)
-    run = Recipe.check(composed).run(output=output, overwrite=overwrite, device=device, progress=not quiet)
+    checked = Recipe.check(composed)
+    if processes > 1 and not launched():
+        raise typer.Exit(launch(processes, ARGUMENTS))
+    run = checked.run(output=output, overwrite=overwrite, device=device, tracker=tracker, progress=not quiet)
     last = run.history[-1]
+    if os.environ.get("RANK", "0") != "0":
+        return
     if json_:
         print(json.dumps({"folder": str(output), **last}))
     elif not quiet:

@@ -16,7 +16,10 @@ from .splitting import SPLITS
 
 
 class Split(Protocol):
-    """Images and labels in batches of float pixels in [0, 1], in order, or shuffled by the generator given."""
+    """Images and labels in batches of float pixels in [0, 1], in order, or shuffled by the generator given.
+
+    `part` takes that part of each batch only, for one of several processes.
+    """
 
     def __len__(self) -> int: ...
 
@@ -27,6 +30,7 @@ class Split(Protocol):
         shuffle: torch.Generator | None = None,
         drop_last: bool = False,
         device: torch.device | str = "cpu",
+        part: slice | None = None,
     ) -> Iterator[Batch]: ...
 
 
@@ -51,8 +55,9 @@ class TensorSplit:
         shuffle: torch.Generator | None = None,
         drop_last: bool = False,
         device: torch.device | str = "cpu",
+        part: slice | None = None,
     ) -> Iterator[Batch]:
-        for chosen in batch_indices(len(self), batch_size, shuffle, drop_last):
+        for chosen in batch_indices(len(self), batch_size, shuffle, drop_last, part):
             yield Batch(to_pixels(self.images[chosen], device), self.labels[chosen].to(device), self.indices[chosen])
 
 
@@ -86,13 +91,15 @@ class Dataset:
         return split
 
 
-def batch_indices(count: int, batch_size: int, shuffle: torch.Generator | None, drop_last: bool) -> Iterator[Tensor]:
+def batch_indices(
+    count: int, batch_size: int, shuffle: torch.Generator | None, drop_last: bool, part: slice | None
+) -> Iterator[Tensor]:
     """Places in a split, batch by batch; every kind of split draws its order here."""
     require(batch_size >= 1, "batch_size", "at least 1", batch_size)
     order = torch.arange(count) if shuffle is None else torch.randperm(count, generator=shuffle)
     for chosen in order.split(batch_size):
         if len(chosen) == batch_size or (len(chosen) and not drop_last):
-            yield chosen
+            yield chosen if part is None else chosen[part]
 
 
 def to_pixels(images: Tensor, device: torch.device | str) -> Tensor:

@@ -63,8 +63,9 @@ class StreamedSplit:
         shuffle: torch.Generator | None = None,
         drop_last: bool = False,
         device: torch.device | str = "cpu",
+        part: slice | None = None,
     ) -> Iterator[Batch]:
-        places = list(batch_indices(len(self), batch_size, shuffle, drop_last))
+        places = list(batch_indices(len(self), batch_size, shuffle, drop_last, part))
         order = [self.indices[chosen].tolist() for chosen in places]
         for chosen, items in zip(places, read_batches(self.pictures, order, self.workers), strict=True):
             images, kept = keep_good(items, self.skip_bad_images)

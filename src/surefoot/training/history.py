@@ -1,9 +1,11 @@
-"""What happened in each epoch, on the screen and for the file."""
+"""What happened in each epoch: on the screen, for the file, and for a tracker."""
 
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
@@ -16,13 +18,14 @@ Epoch = dict[str, float]
 class History:
     """Averages the parts of the loss over an epoch without making the device wait, and shows progress."""
 
-    def __init__(self, epochs: int, steps: int, progress: bool) -> None:
-        self.epochs: list[Epoch] = []
+    def __init__(self, epochs: int, steps: int, progress: bool, before: list[Epoch], accelerator: Any) -> None:
+        self.epochs: list[Epoch] = list(before)
+        self._accelerator = accelerator
         self._sums: dict[str, Tensor] = {}
         self._images = 0
         columns = (TextColumn("training"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
         self._bar = Progress(*columns, console=Console(stderr=True), disable=not progress)
-        self._task = self._bar.add_task("first epoch", total=epochs * steps)
+        self._task = self._bar.add_task("first epoch", total=epochs * steps, completed=len(before) * steps)
 
     def __enter__(self) -> History:
         self._bar.start()
@@ -39,17 +42,18 @@ class History:
         self._images += images
         self._bar.advance(self._task)
 
-    def end_epoch(self, validation: Epoch, images_per_second: float) -> None:
-        """Close an epoch and start the next."""
-        parts = {name: float(total) / self._images for name, total in self._sums.items()}
-        record = {
-            "epoch": len(self.epochs) + 1,
-            **parts,
-            **validation,
-            "images_per_second": round(images_per_second, 1),
-        }
+    def end_epoch(self, found: Epoch, images_per_second: float) -> None:
+        """Close an epoch: means over all processes, a line on the screen, a record for file and tracker."""
+        means = torch.stack([total / self._images for total in self._sums.values()])
+        if self._accelerator.num_processes > 1:
+            means = self._accelerator.reduce(means, "mean")
+        parts = dict(zip(self._sums, means.tolist(), strict=True))
+        record = {"epoch": len(self.epochs) + 1, **parts, **found, "images_per_second": round(images_per_second, 1)}
         self.epochs.append(record)
         self._sums, self._images = {}, 0
-        accuracy, rate = validation["validation_accuracy"], images_per_second
-        line = f"epoch {record['epoch']}  loss {parts['loss']:.3f}  validation {accuracy:.1%}  {rate:.0f} images/s"
+        if self._accelerator.trackers:
+            self._accelerator.log(record, step=record["epoch"])
+        shown = "  ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in parts.items() if name != "loss")
+        judged = f"validation {found['validation_accuracy']:.1%}, ECE {found['validation_ece']:.1%}"
+        line = f"epoch {record['epoch']}  {shown}  {judged}  {images_per_second:.0f} images/s"
         self._bar.update(self._task, description=line)

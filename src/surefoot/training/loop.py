@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-from torch import nn
-
 from ..allocator import keep_large_blocks
-from ..calibration.bins import reliability
 from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
-from ..errors import SurefootError, require
 from ..models.classifier import Classifier
-from ..models.prediction import pick_device, predict
+from ..models.prediction import pick_device
 from ..objectives.base import Objective
-from ..seeds import derive, generator, global_seed
-from .history import Epoch, History
-from .optimisation import build_sgd, warmup_cosine
+from ..seeds import generator, global_seed
+from .checkpointing import Progress, load_state, save_state
+from .engine import Engine, build_engine
+from .history import History
+from .precision import choose_precision
+from .processes import accelerated, share_of
 from .recipes import Recipe, training_option_names
-from .runs import Run, prepare_folder, save_run
-from .step import Step
+from .runs import Run, begin_run, finish_run, finished_run, keep_best, write_history
+from .validation import check_arguments, is_better, should_stop, validate
 
 
 def fit(
@@ -31,68 +30,94 @@ def fit(
     *,
     epochs: int = 30,
     batch_size: int = 128,
+    optimiser: str = "sgd",
     learning_rate: float = 0.1,
     momentum: float = 0.9,
     nesterov: bool = True,
     weight_decay: float = 5e-4,
+    decay_norms_and_biases: bool = True,
+    schedule: str = "cosine",
     warmup_epochs: int = 1,
+    decay_epochs: int | Sequence[int] = 50,
+    decay_rate: float = 0.1,
+    clip_norm: float | None = None,
+    accumulation: int = 1,
+    ema_decay: float | None = None,
+    patience: int | None = None,
+    keep: str = "last",
+    precision: str = "auto",
+    channels_last: bool = False,
+    compile: bool = False,
     augmentation: Augmentation | None = None,
     seed: int = 0,
     device: str = "auto",
+    tracker: str | None = None,
     output: str | Path | None = None,
     overwrite: bool = False,
     progress: bool = True,
 ) -> Run:
-    """Train `model` in place with SGD and a cosine schedule; validate after each epoch; write `output` at the end.
+    """Train `model` in place, validating after each epoch, and leave it in evaluation mode.
 
-    The same seed gives the same weights. The model is left in evaluation mode. Nothing is written when `output` is None.
-    Without an augmentation, the one that suits the data is used (`data.augmentation`).
+    The same seed gives the same weights. With an `output`, the run can be stopped at any moment and the same call goes on from
+    the last finished epoch, to the same weights; without one, nothing is written. `augmentation` is the data's if not given.
+
+    `batch_size` is that of one update, over all processes; `accumulation` computes it in so many parts. `decay_epochs` and
+    `decay_rate` are for the "step" schedule. `ema_decay` keeps a moving average of the weights, which is validated and kept.
+    `patience` stops after so many epochs without a better validation accuracy. `keep` says which weights the run ends with:
+    those of the "last" or of the "best" epoch by validation accuracy. `tracker` is one of accelerate's, such as "tensorboard".
     """
     given = dict(locals())
-    require(epochs >= 1, "epochs", "at least 1", epochs)
-    require(batch_size >= 2, "batch_size", "at least 2", batch_size)
-    require(0 <= warmup_epochs <= epochs, "warmup_epochs", f"from 0 to epochs = {epochs}", warmup_epochs)
-    if model.num_classes != data.num_classes:
-        raise SurefootError(f"The model has {model.num_classes} classes and the data {data.num_classes}.")
-    if len(data.train) < 2 or len(data.validation) == 0:
-        raise SurefootError(f"Training needs images to train and to validate on, got {data.train} and {data.validation}.")
-    augment = data.augmentation if augmentation is None else augmentation
+    check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep)
+    given["augmentation"] = data.augmentation if augmentation is None else augmentation
     options = {name: given[name] for name in training_option_names()}
-    recipe = Recipe.of(model, objective, data, augment, options, seed)
-    folder = prepare_folder(output, overwrite)
-    keep_large_blocks()
-
+    recipe = Recipe.of(model, objective, data, given["augmentation"], options, seed)
     place = pick_device(device)
-    step = Step(model, objective).to(place)
-    batch_size = min(batch_size, len(data.train))
-    steps = len(data.train) // batch_size
-    optimiser = build_sgd(step, learning_rate, momentum, nesterov, weight_decay)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, warmup_cosine(epochs * steps, warmup_epochs * steps))
-    history = History(epochs, steps, progress)
-    with history, global_seed(seed, "training"):
-        for epoch in range(epochs):
-            began = time.perf_counter()
-            step.train()
-            order = generator(seed, epoch, "order")
-            for number, batch in enumerate(data.train.batches(batch_size, shuffle=order, drop_last=True, device=place)):
-                torch.manual_seed(derive(seed, epoch, number, "model"))  # dropout and the like
-                images = augment(batch.images, generator(seed, epoch, number, "augmentation"))
-                terms = step(images, batch.labels, generator(seed, epoch, number, "objective"))
-                optimiser.zero_grad()
-                terms.total.backward()
-                optimiser.step()
-                schedule.step()
-                history.add(terms, len(batch))
-            rate = steps * batch_size / (time.perf_counter() - began)
-            history.end_epoch(validate(objective.predictor(model), data, batch_size, place), rate)
-    run = Run(recipe, model.eval(), objective, history.epochs, folder)
-    if folder is not None:
-        save_run(run)
+    folder = None if output is None else Path(output)
+    keep_large_blocks()
+    with (
+        accelerated(place, choose_precision(precision, place)[0], tracker, folder) as accelerator,
+        global_seed(seed, "training"),
+    ):
+        engine = build_engine(accelerator, model, objective, len(data.train), given)
+        if accelerator.is_main_process:
+            begin_run(recipe, folder, overwrite)
+        accelerator.wait_for_everyone()
+        finished = finished_run(folder, model, objective)
+        if finished:
+            return finished
+        state = train(engine, data, epochs, patience, folder, progress)
+        model.load_state_dict(engine.best if keep == "best" else engine.judged.state_dict())
+        run = Run(recipe, model.eval(), objective, state.history, folder)
+        accelerator.wait_for_everyone()
+        if folder and accelerator.is_main_process:
+            finish_run(run)
+        accelerator.wait_for_everyone()
     return run
 
 
-def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch.device) -> Epoch:
-    """Accuracy and calibration on the validation split."""
-    answers = predict(predictor, data.validation.batches(batch_size), device)
-    accuracy = float(answers.correct.double().mean())
-    return {"validation_accuracy": accuracy, "validation_ece": reliability(answers).ece}
+def train(engine: Engine, data: Dataset, epochs: int, patience: int | None, folder: Path | None, progress: bool) -> Progress:
+    """Epoch after epoch, from the last one that was finished."""
+    rank, processes, device = engine.rank, engine.processes, engine.accelerator.device
+    state = (load_state(folder, engine) if folder else None) or Progress()
+    share = share_of(engine.batch_size, rank, processes)
+    with History(epochs, engine.steps, progress and rank == 0, state.history, engine.accelerator) as history:
+        while state.epoch < epochs and not should_stop(state, patience):
+            epoch, began = state.epoch, time.perf_counter()
+            engine.step.train()
+            order = generator(engine.seed, epoch, "order")
+            batches = data.train.batches(engine.batch_size, shuffle=order, drop_last=True, device=device, part=share)
+            for number, batch in enumerate(batches):
+                history.add(engine.update(batch, epoch, number), len(batch))
+            engine.end_epoch()
+            rate = engine.steps * engine.batch_size / (time.perf_counter() - began)
+            found = validate(engine.predictor(), data, engine.batch_size, device)
+            history.end_epoch({**found, "learning_rate": engine.learning_rate}, rate)
+            state = Progress(epoch + 1, history.epochs, epoch + 1 if is_better(history.epochs) else state.best_epoch)
+            if state.best_epoch == state.epoch:
+                engine.best = {key: value.clone() for key, value in engine.judged.state_dict().items()}
+                if folder and rank == 0:
+                    keep_best(folder, engine.best)
+            if folder and rank == 0:
+                write_history(folder, state.history)
+                save_state(folder, engine, state)
+    return state

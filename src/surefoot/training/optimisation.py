@@ -1,32 +1,81 @@
-"""The optimiser and the course of its learning rate."""
+"""The optimiser and the course of its learning rate: timm's, by our names."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
 
-from ..errors import require
+from ..errors import SurefootError, UnknownName, require
+
+OPTIMISERS = ("sgd", "adam", "adamw")
+SCHEDULES = ("cosine", "step", "constant")
 
 
-def build_sgd(module: nn.Module, learning_rate: float, momentum: float, nesterov: bool, weight_decay: float) -> torch.optim.SGD:
-    """Stochastic gradient descent over everything that learns."""
+def build_optimiser(
+    module: nn.Module,
+    optimiser: str,
+    learning_rate: float,
+    momentum: float,
+    nesterov: bool,
+    weight_decay: float,
+    decay_norms_and_biases: bool,
+) -> torch.optim.Optimizer:
+    """SGD, Adam or AdamW over everything that learns; norms and biases may be left out of weight decay."""
+    from timm.optim import create_optimizer_v2
+
+    if optimiser not in OPTIMISERS:
+        raise UnknownName("optimiser", optimiser, OPTIMISERS)
     require(learning_rate > 0, "learning_rate", "positive", learning_rate)
     require(0 <= momentum < 1, "momentum", "at least 0 and below 1", momentum)
     require(weight_decay >= 0, "weight_decay", "at least 0", weight_decay)
-    require(not nesterov or momentum > 0, "momentum", "positive for nesterov", momentum)
-    parameters = [p for p in module.parameters() if p.requires_grad]
-    return torch.optim.SGD(parameters, learning_rate, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay)
+    name, options = optimiser, {}
+    if optimiser == "sgd":
+        require(not nesterov or momentum > 0, "momentum", "positive for nesterov", momentum)
+        name, options = ("sgd" if nesterov else "momentum"), {"momentum": momentum}  # timm's "sgd" is Nesterov's
+    leave_out = not decay_norms_and_biases
+    built: torch.optim.Optimizer = create_optimizer_v2(
+        module, opt=name, lr=learning_rate, weight_decay=weight_decay, filter_bias_and_bn=leave_out, **options
+    )
+    return built
 
 
-def warmup_cosine(steps: int, warmup_steps: int) -> Callable[[int], float]:
-    """The share of the learning rate at a step: linear up to 1, then half a cosine down to 0."""
+def build_schedule(
+    optimiser: torch.optim.Optimizer,
+    schedule: str,
+    epochs: int,
+    steps: int,
+    warmup_epochs: int,
+    decay_epochs: int | Sequence[int],
+    decay_rate: float,
+) -> Any:
+    """timm's scheduler; `step_update(n)` sets the rate after n updates, so it has no state to store.
 
-    def share(step: int) -> float:
-        if step < warmup_steps:
-            return (step + 1) / warmup_steps
-        return 0.5 * (1 + math.cos(math.pi * (step - warmup_steps) / max(1, steps - warmup_steps)))
+    The first `warmup_epochs` rise linearly. "cosine" then falls to 0 at the last update; "step" multiplies by `decay_rate` at
+    each of `decay_epochs` (a number: every so many epochs); "constant" stays.
+    """
+    from timm.scheduler import CosineLRScheduler, MultiStepLRScheduler
 
-    return share
+    if schedule not in SCHEDULES:
+        raise UnknownName("schedule", schedule, SCHEDULES)
+    require(0 <= warmup_epochs <= epochs, "warmup_epochs", f"from 0 to epochs = {epochs}", warmup_epochs)
+    warmup = warmup_epochs * steps
+    rate = optimiser.param_groups[0]["lr"]
+    options: dict[str, Any] = {"warmup_t": warmup, "warmup_lr_init": rate / max(warmup, 1), "t_in_epochs": False}
+    if schedule == "cosine":
+        return CosineLRScheduler(optimiser, max(1, epochs * steps - warmup), warmup_prefix=True, **options)
+    milestones = [] if schedule == "constant" else decay_milestones(epochs, decay_epochs)
+    require(0 < decay_rate <= 1, "decay_rate", "above 0 and at most 1", decay_rate)
+    return MultiStepLRScheduler(optimiser, [epoch * steps for epoch in milestones], decay_rate, **options)
+
+
+def decay_milestones(epochs: int, decay_epochs: int | Sequence[int]) -> list[int]:
+    """The epochs after which the rate falls."""
+    if isinstance(decay_epochs, int):
+        require(decay_epochs >= 1, "decay_epochs", "at least 1", decay_epochs)
+        return list(range(decay_epochs, epochs, decay_epochs))
+    if not decay_epochs or list(decay_epochs) != sorted(set(decay_epochs)) or decay_epochs[0] < 1:
+        raise SurefootError(f"decay_epochs must be rising numbers from 1, got {list(decay_epochs)}.")
+    return list(decay_epochs)

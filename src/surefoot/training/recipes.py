@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ NAMED = ("data", "model", "objective")
 SECTIONS = (*NAMED, "augmentation", "training", "seed", "surefoot")
 NOT_MODEL_OPTIONS = ("name", "data")
 NOT_DATA_OPTIONS = ("name", "model")
-NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", "device", "output", "overwrite", "progress")
+ENVIRONMENT = ("device", "tracker", "output", "overwrite", "progress")  # where and how a run is made, not what it is
+NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", *ENVIRONMENT)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Recipe:
 
     def to_yaml(self) -> str:
         body = {"surefoot": VERSION, "seed": self.seed, **{s: getattr(self, s) for s in (*NAMED, "augmentation", "training")}}
-        return yaml.safe_dump(body, sort_keys=False)
+        return yaml.safe_dump(json.loads(json.dumps(body)), sort_keys=False)  # tuples as lists
 
     def load_data(self) -> Dataset:
         """The data, resized and cropped as the model wants them unless the recipe says otherwise."""
@@ -113,7 +115,7 @@ class Recipe:
         return build_objective(options.pop("name"), options)
 
     def run(self, **environment: Any) -> Run:
-        """Train as the recipe says; `environment` is device, output, overwrite and progress."""
+        """Train as the recipe says; `environment` is device, tracker, output, overwrite and progress."""
         from .loop import fit
 
         data = self.load_data()

@@ -1,22 +1,25 @@
-"""What a training run leaves: a folder that can be read again."""
+"""What a training run leaves: a folder that can be read again, or gone on with."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import NotFound, SurefootError
 from ..files import read_tensors, write_tensors, write_text
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
 from ..objectives.base import Objective
+from .checkpointing import BEST, clear_state
 from .history import Epoch
 from .recipes import Recipe
 
+logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
 
 
@@ -36,28 +39,56 @@ class Run:
         return self.objective.predictor(self.model)
 
 
-def prepare_folder(output: str | Path | None, overwrite: bool) -> Path | None:
-    """Check that `output` may be written to, before any work is done."""
+def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Path | None:
+    """Make sure that `output` is free or holds this very run, and put its recipe there."""
     if output is None:
         return None
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise SurefootError(f"output must be a folder, and '{folder}' is a file.")
-    if (folder / RECIPE).exists() and not overwrite:
-        raise SurefootError(f"'{folder}' holds a run already; choose another output or pass overwrite (--overwrite).")
+    if overwrite:
+        remove_run(folder)
+    elif (folder / RECIPE).is_file() and (folder / RECIPE).read_text(encoding="utf-8") != recipe.to_yaml():
+        raise SurefootError(f"'{folder}' holds another recipe's run; choose another output or pass overwrite (--overwrite).")
+    write_text(folder / RECIPE, recipe.to_yaml())
     return folder
 
 
-def save_run(run: Run) -> None:
-    """Write the run folder; the recipe comes last and marks it complete."""
+def remove_run(folder: Path) -> None:
+    """Remove what an earlier run left; other files stay."""
+    for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE):
+        (folder / name).unlink(missing_ok=True)
+    clear_state(folder)
+
+
+def finished_run(folder: Path | None, model: Classifier, objective: Objective) -> Run | None:
+    """The run in a folder, read into these objects, if it is complete."""
+    if folder is None or not (folder / WEIGHTS).is_file():
+        return None
+    logger.info("%s is finished already", folder)
+    clear_state(folder)
+    return replace(load_run(folder, model), objective=objective)
+
+
+def write_history(folder: Path, history: list[Epoch]) -> None:
+    write_text(folder / HISTORY, "".join(json.dumps(epoch) + "\n" for epoch in history))
+
+
+def keep_best(folder: Path, weights: dict[str, Tensor]) -> None:
+    """Write the weights of the best epoch so far."""
+    write_tensors(folder / BEST, weights)
+
+
+def finish_run(run: Run) -> None:
+    """Write what is left to write; the weights mark the run complete, and nothing can be resumed any more."""
     assert run.folder is not None
-    sizes = {"num_classes": run.model.num_classes, "channels": run.model.channels, "image_size": run.model.image_size}
-    write_tensors(run.folder / WEIGHTS, run.model.state_dict(), {"surefoot": json.dumps(sizes)})
     state = run.objective.state_dict()
     if state:
         write_tensors(run.folder / OBJECTIVE, state)
-    write_text(run.folder / HISTORY, "".join(json.dumps(epoch) + "\n" for epoch in run.history))
-    write_text(run.folder / RECIPE, run.recipe.to_yaml())
+    write_history(run.folder, run.history)
+    sizes = {"num_classes": run.model.num_classes, "channels": run.model.channels, "image_size": run.model.image_size}
+    write_tensors(run.folder / WEIGHTS, run.model.state_dict(), {"surefoot": json.dumps(sizes)})
+    clear_state(run.folder)
 
 
 def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
@@ -67,6 +98,8 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
         raise NotFound("run folder", folder)
     if not (folder / RECIPE).is_file():
         raise SurefootError(f"'{folder}' is not a run folder: it has no {RECIPE}.")
+    if not (folder / WEIGHTS).is_file() and (folder / "state").is_dir():
+        raise SurefootError(f"The run in '{folder}' is not finished; the command that started it goes on with it.")
     recipe = Recipe.read(folder / RECIPE)
     model = model or recipe.build_model_of(**read_sizes(folder / WEIGHTS), **without_weights(recipe))
     load_weights(model, read_tensors("weights", folder / WEIGHTS), f"'{folder / WEIGHTS}'")

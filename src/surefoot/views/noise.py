@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import require
+from ..seeds import draw
 from ..types import Images
 
 
@@ -20,8 +21,6 @@ class GaussianNoise:
         self.max_std, self.min_std = max_std, low
 
     def __call__(self, images: Images, generator: torch.Generator | None = None) -> Images:
-        shape = (len(images), 1, 1, 1)
-        device = images.device if generator is None else generator.device
-        std = torch.empty(shape, dtype=images.dtype, device=device).uniform_(self.min_std, self.max_std, generator=generator)
-        noise = torch.randn(images.shape, dtype=images.dtype, device=device, generator=generator)
-        return images + (noise * std).to(images.device)
+        share = draw(torch.rand, (len(images), 1, 1, 1), images, generator)
+        std = self.min_std + (self.max_std - self.min_std) * share
+        return images + std * draw(torch.randn, images.shape, images, generator)

@@ -1,0 +1,165 @@
+"""What an update of the weights needs, and the update: accumulation, mixed precision, clipping, the moving average."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..data.augmentation import Augmentation, apply
+from ..errors import SurefootError, require
+from ..models.classifier import Classifier
+from ..objectives.base import Objective
+from ..seeds import derive, generator, sharded
+from ..types import Batch, Terms
+from .optimisation import build_optimiser, build_schedule
+from .processes import share_of
+from .step import Step
+
+
+@dataclass
+class Engine:
+    """Model, objective and optimiser behind accelerate's wrappers, and the same without them."""
+
+    accelerator: Any
+    step: nn.Module  # Step, perhaps inside DDP
+    model: Classifier
+    objective: Objective
+    optimiser: Any  # accelerate's
+    plain_optimiser: torch.optim.Optimizer
+    schedule: Any
+    average: Any  # timm's ModelEmaV3, or None
+    augmentation: Augmentation
+    seed: int
+    batch_size: int
+    steps: int
+    accumulation: int
+    clip_norm: float | None
+    channels_last: bool
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int:
+        return int(self.accelerator.process_index)
+
+    @property
+    def processes(self) -> int:
+        return int(self.accelerator.num_processes)
+
+    @property
+    def judged(self) -> nn.Module:
+        """The weights that are validated and kept: the moving average if there is one."""
+        return self.average.module if self.average is not None else self.model
+
+    @property
+    def learning_rate(self) -> float:
+        return float(self.plain_optimiser.param_groups[0]["lr"])
+
+    @property
+    def modules(self) -> dict[str, nn.Module]:
+        """What has a state."""
+        found: dict[str, nn.Module] = {"model": self.model, "objective": self.objective}
+        return found | ({"average": self.average.module} if self.average is not None else {})
+
+    def predictor(self) -> nn.Module:
+        return self.objective.predictor(self.judged)
+
+    def update(self, batch: Batch, epoch: int, number: int) -> Terms:
+        """One optimiser step on this process's share of a global batch.
+
+        Draws are made for the global batch and sliced, so that any number of processes sees the same numbers.
+        """
+        rank, processes, done = self.rank, self.processes, epoch * self.steps + number
+        height, width = batch.images.shape[2:]
+        draws = self.augmentation.draw(self.batch_size, height, width, generator(self.seed, epoch, number, "augmentation"))
+        images = apply(batch.images, draws[share_of(self.batch_size, rank, processes)])
+        if self.channels_last:
+            images = images.contiguous(memory_format=torch.channels_last)
+        torch.manual_seed(derive(self.seed, epoch, number, rank, "model"))  # dropout and the like
+        self.schedule.step_update(done)
+        found = []
+        for place, (some, labels) in enumerate(
+            zip(images.chunk(self.accumulation), batch.labels.chunk(self.accumulation), strict=True)
+        ):
+            with self.syncing(place), sharded(rank, processes):
+                terms = self.step(some, labels, generator(self.seed, epoch, number, place, "objective"))
+                check_finite(terms, epoch, number)
+                self.accelerator.backward(terms.total / self.accumulation)
+            found.append(terms)
+        if self.clip_norm is not None:
+            self.accelerator.clip_grad_norm_(self.step.parameters(), self.clip_norm)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        if self.average is not None:
+            self.average.update(self.model, step=done + 1)
+        return found[0] if len(found) == 1 else mean_terms(found)
+
+    def syncing(self, place: int) -> AbstractContextManager[Any]:
+        """Gradients are averaged over processes at the last part of a batch only."""
+        last = place == self.accumulation - 1
+        return nullcontext() if last else self.accelerator.no_sync(self.step)
+
+    def end_epoch(self) -> None:
+        """Running statistics of batch norm are averaged over processes, so that all have the same model."""
+        if self.processes > 1:
+            from timm.utils import distribute_bn
+
+            for module in self.modules.values():
+                distribute_bn(module, self.processes, reduce=True)
+
+
+def build_engine(accelerator: Any, model: Classifier, objective: Objective, images: int, options: dict[str, Any]) -> Engine:
+    """Everything that `options`, the arguments of `fit`, ask for."""
+    parts = accelerator.num_processes * options["accumulation"]
+    wanted = options["batch_size"]
+    require(wanted % parts == 0, "batch_size", f"a multiple of processes x accumulation = {parts}", wanted)
+    batch_size = min(wanted, images // parts * parts)
+    if batch_size == 0:
+        raise SurefootError(f"{images} training images are too few for {parts} parts of a batch.")
+    model.to(accelerator.device)
+    if options["channels_last"]:
+        model.to(memory_format=torch.channels_last)
+    called: Any = torch.compile(model) if options["compile"] else model
+    whole = Step(called, objective.to(accelerator.device))
+    names = ("optimiser", "learning_rate", "momentum", "nesterov", "weight_decay", "decay_norms_and_biases")
+    plain = build_optimiser(whole, **{name: options[name] for name in names})
+    steps = images // batch_size
+    course = ("schedule", "epochs", "warmup_epochs", "decay_epochs", "decay_rate")
+    schedule = build_schedule(plain, steps=steps, **{name: options[name] for name in course})
+    average = moving_average(model, options["ema_decay"])
+    step, optimiser = accelerator.prepare(whole, plain)
+    return Engine(
+        accelerator, step, model, objective, optimiser, plain, schedule, average, options["augmentation"], options["seed"],
+        batch_size, steps, options["accumulation"], options["clip_norm"], options["channels_last"],
+    )  # fmt: skip
+
+
+def moving_average(model: nn.Module, decay: float | None) -> Any:
+    """timm's moving average, which follows closely at first and slowly later."""
+    if decay is None:
+        return None
+    from timm.utils import ModelEmaV3
+
+    return ModelEmaV3(model, decay=decay, use_warmup=True)
+
+
+def check_finite(terms: Terms, epoch: int, number: int) -> None:
+    """Stop at the first loss that is not a number, and name the term that broke."""
+    if bool(torch.isfinite(terms.total)):
+        return
+    broken = [name for name, value in terms.parts.items() if not bool(torch.isfinite(value))]
+    said = ", ".join(broken) or "the total (its parts are finite)"
+    raise SurefootError(
+        f"The loss is not finite at epoch {epoch + 1}, step {number + 1}: {said}. "
+        "Lower learning_rate or set clip_norm; the last finished epoch is kept."
+    )
+
+
+def mean_terms(found: list[Terms]) -> Terms:
+    """The terms of a batch that was computed in parts."""
+    parts = {name: torch.stack([terms.parts[name] for terms in found]).mean() for name in found[0].parts}
+    total = torch.stack([terms.total.detach() for terms in found]).mean()
+    return Terms(total, parts, torch.cat([terms.logits.detach() for terms in found]))

@@ -1,0 +1,57 @@
+"""What is checked before training, and what is judged after each epoch."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from ..calibration.bins import reliability
+from ..data.dataset import Dataset
+from ..errors import SurefootError, UnknownName, require
+from ..models.classifier import Classifier
+from ..models.prediction import predict
+from .checkpointing import Progress
+from .history import Epoch
+
+KEEP = ("last", "best")
+
+
+def check_arguments(
+    model: Classifier,
+    data: Dataset,
+    epochs: int,
+    batch_size: int,
+    accumulation: int,
+    ema_decay: float | None,
+    patience: int | None,
+    keep: str,
+) -> None:
+    """Refuse what cannot work, before anything is written."""
+    require(epochs >= 1, "epochs", "at least 1", epochs)
+    require(batch_size >= 2, "batch_size", "at least 2", batch_size)
+    require(accumulation >= 1, "accumulation", "at least 1", accumulation)
+    require(ema_decay is None or 0 < ema_decay < 1, "ema_decay", "above 0 and below 1", ema_decay)
+    require(patience is None or patience >= 1, "patience", "at least 1", patience)
+    if keep not in KEEP:
+        raise UnknownName("keep", keep, KEEP)
+    if model.num_classes != data.num_classes:
+        raise SurefootError(f"The model has {model.num_classes} classes and the data {data.num_classes}.")
+    if len(data.train) < 2 or len(data.validation) == 0:
+        raise SurefootError(f"Training needs images to train and to validate on, got {data.train} and {data.validation}.")
+
+
+def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch.device) -> Epoch:
+    """Accuracy and calibration on the validation split."""
+    answers = predict(predictor, data.validation.batches(batch_size), device)
+    accuracy = float(answers.correct.double().mean())
+    return {"validation_accuracy": accuracy, "validation_ece": reliability(answers).ece}
+
+
+def is_better(history: list[Epoch]) -> bool:
+    """Whether the last epoch has a higher validation accuracy than all before it."""
+    return all(history[-1]["validation_accuracy"] > epoch["validation_accuracy"] for epoch in history[:-1])
+
+
+def should_stop(state: Progress, patience: int | None) -> bool:
+    """Whether so many epochs have brought nothing better."""
+    return patience is not None and state.epoch - state.best_epoch >= patience

@@ -1,0 +1,144 @@
+"""Several processes give what one gives."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import surefoot as sf
+from surefoot.errors import SurefootError
+from surefoot.files import read_tensors
+from surefoot.seeds import draw, generator, sharded
+from surefoot.training import processes
+from surefoot.views import GaussianNoise
+
+SCRIPT = """
+import sys, torch, surefoot as sf
+from torch import nn
+from surefoot.types import Terms
+class Noisy(sf.objectives.CrossEntropy):
+    def forward(self, model, images, labels, *, generator=None):
+        return super().forward(model, sf.views.GaussianNoise(0.2, 0.0)(images, generator), labels)
+kind, output = sys.argv[1:3]
+torch.manual_seed(0)
+norm = [nn.BatchNorm1d(24)] if kind == "norm" else []
+net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), *norm, nn.ReLU(), nn.Linear(24, 10))
+model = sf.adapt(net, 0.5, 0.5, 32)
+data = sf.load_data("digits")
+extra = {"accumulation": 2, "clip_norm": 1.0} if kind == "parts" else {}
+augmentation = type(data.augmentation)() if kind == "norm" else None
+sf.fit(model, Noisy() if kind != "norm" else sf.objectives.CrossEntropy(), data, epochs=2, batch_size=64, learning_rate=0.05,
+       output=output, progress=False, augmentation=augmentation, device="cpu", **extra)
+"""
+
+
+def run_script(tmp_path, kind, count):
+    script, output = tmp_path / "script.py", tmp_path / f"{kind}-{count}"
+    script.write_text(SCRIPT)
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"] if count > 1 else []
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *launcher, str(script), kind, str(output)], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return read_tensors("weights", output / "model.safetensors"), output
+
+
+@pytest.mark.parametrize("kind", ["plain", "parts"])
+def test_two_processes_equal_one(tmp_path, kind):
+    """Noise, augmentation and order are drawn for the global batch; weights agree to 1e-5 without batch norm."""
+    (one, first), (two, second) = (run_script(tmp_path, kind, count) for count in (1, 2))
+    for name in one:
+        assert torch.allclose(one[name], two[name], atol=1e-5), name
+    lines = [[json.loads(x) for x in (f / "history.jsonl").read_text().splitlines()] for f in (first, second)]
+    for a, b in zip(*lines, strict=True):
+        assert a["loss"] == pytest.approx(b["loss"], abs=1e-5)
+        assert a["validation_accuracy"] == pytest.approx(b["validation_accuracy"], abs=0.006)
+
+
+def test_batch_norm_takes_its_statistics_over_each_half(tmp_path):
+    """The same as one process that normalises each half by itself and averages gradients and running statistics."""
+    two, _ = run_script(tmp_path, "norm", 2)
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), nn.BatchNorm1d(24), nn.ReLU(), nn.Linear(24, 10))
+    data, norm = sf.load_data("digits"), net[2]
+    steps, velocity = len(data.train) // 64, [torch.zeros_like(p) for p in net.parameters()]
+    halves = [(torch.zeros(24), torch.ones(24)) for _ in range(2)]
+    import math
+
+    for epoch in range(2):
+        batches = data.train.batches(64, shuffle=generator(0, epoch, "order"), drop_last=True)
+        for number, batch in enumerate(batches):
+            total = [torch.zeros_like(p) for p in net.parameters()]
+            for side in range(2):
+                norm.running_mean, norm.running_var = (value.clone() for value in halves[side])
+                part = slice(32 * side, 32 * side + 32)
+                loss = nn.functional.cross_entropy(net((batch.images[part] - 0.5) / 0.5), batch.labels[part])
+                for mean, gradient in zip(total, torch.autograd.grad(loss, list(net.parameters())), strict=True):
+                    mean += gradient / 2
+                halves[side] = (norm.running_mean.clone(), norm.running_var.clone())
+            done = epoch * steps + number
+            share = (done + 1) / steps if done < steps else 0.5 * (1 + math.cos(math.pi * (done - steps) / steps))
+            with torch.no_grad():
+                for p, g, v in zip(net.parameters(), total, velocity, strict=True):
+                    g = g + 5e-4 * p
+                    v.mul_(0.9).add_(g)
+                    p.sub_(0.05 * share * (g + 0.9 * v))
+        means = tuple((halves[0][k] + halves[1][k]) / 2 for k in range(2))
+        halves = [means, means]
+    for name, p in net.named_parameters():
+        assert torch.allclose(two[f"module.{name}"], p, atol=1e-4), name
+    assert torch.allclose(two["module.2.running_mean"], halves[0][0], atol=1e-4)
+    assert torch.allclose(two["module.2.running_var"], halves[0][1], rtol=1e-3)
+
+
+def test_the_command_starts_processes(tmp_path):
+    command = [sys.executable, "-m", "surefoot", "train", "--epochs", "1", "--processes", "2", "--output", str(tmp_path / "r")]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["epoch"] == 1
+    assert (tmp_path / "r" / "model.safetensors").is_file()
+
+
+def test_accelerate_that_lost_its_processes_is_refused(tmp_path):
+    """`accelerate launch --cpu --num_processes 2` starts one process."""
+    launcher = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1"]
+    arguments = ["--module", "surefoot", "train", "--epochs", "1", "--output", str(tmp_path / "r")]
+    real = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", *launcher[3:], *arguments]
+    done = subprocess.run(real, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "accelerate launch was asked for 2 processes and started one; use --processes 2 or torchrun" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_shares_and_draws():
+    like = torch.zeros(1)
+    whole = draw(torch.randn, (8, 3), like, generator(1))
+    for rank in range(2):
+        with sharded(rank, 2):
+            assert torch.equal(draw(torch.randn, (4, 3), like, generator(1)), whole[4 * rank : 4 * rank + 4])
+    images, view = torch.rand(8, 3, 4, 4), GaussianNoise(0.3, 0.0)
+    together = view(images, generator(2))
+    for rank in range(2):
+        with sharded(rank, 2):
+            assert torch.equal(view(images[4 * rank : 4 * rank + 4], generator(2)), together[4 * rank : 4 * rank + 4])
+    assert processes.share_of(10, 1, 2) == slice(5, 10)
+
+
+def test_batches_must_divide(digits, monkeypatch):
+    model = sf.load_model("small-resnet", data=digits, seed=0)
+    with pytest.raises(SurefootError, match="batch_size must be a multiple of processes x accumulation = 3, got 128"):
+        sf.fit(model, sf.objectives.CrossEntropy(), digits, accumulation=3, progress=False)
+    with pytest.raises(SurefootError, match="processes must be at least 1"):
+        processes.launch(0, [])
+
+
+@pytest.mark.stress
+def test_twenty_clean_exits(tmp_path):
+    for number in range(20):
+        (tmp_path / str(number)).mkdir()
+        run_script(tmp_path / str(number), "plain", 2)  # asserts exit code 0

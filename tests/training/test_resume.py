@@ -1,0 +1,232 @@
+"""A run can be stopped at any moment; the same call goes on to the same weights, to the bit."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from torch import nn
+
+import surefoot as sf
+from surefoot.errors import SurefootError
+from surefoot.files import read_tensors
+from surefoot.training import loop
+from surefoot.training.checkpointing import state_files
+
+
+def build():
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), nn.BatchNorm1d(24), nn.ReLU(), nn.Dropout(0.2), nn.Linear(24, 10))
+    draws = torch.Generator().manual_seed(0)
+    for parameter in net.parameters():
+        if parameter.ndim == 2:
+            nn.init.normal_(parameter, std=0.02, generator=draws)
+    return sf.adapt(net, 0.5, 0.5, 32)
+
+
+OPTIONS = {
+    "sgd": {},
+    "adamw, average, best": {"optimiser": "adamw", "learning_rate": 0.01, "ema_decay": 0.9, "keep": "best", "clip_norm": 1.0},
+    "step, parts": {"schedule": "step", "decay_epochs": [2, 3], "accumulation": 2, "decay_norms_and_biases": False},
+}
+
+
+def train(digits, output=None, **options):
+    return sf.fit(build(), sf.objectives.CrossEntropy(), digits, epochs=4, output=output, progress=False, **options)
+
+
+def same(a, b):
+    return all(torch.equal(x, b.state_dict()[key]) for key, x in a.state_dict().items())
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("epoch", [0, 1, 3])
+def test_stopped_in_an_epoch(digits, tmp_path, monkeypatch, name, epoch):
+    whole = train(digits, **OPTIONS[name])
+    real, calls = loop.validate, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == epoch + 1:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "validate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(digits, tmp_path / "r", **OPTIONS[name])
+    assert len(state_files(tmp_path / "r")) == min(epoch, 1)
+    assert not (tmp_path / "r" / "model.safetensors").exists()
+    with pytest.raises(SurefootError, match="No weights at|is not finished"):
+        sf.load_run(tmp_path / "r", model=build())
+    again = train(digits, tmp_path / "r", **OPTIONS[name])
+    assert len(calls) == epoch + 1 + 4 - epoch
+    assert same(whole.model, again.model)
+    assert [{**e, "images_per_second": 0} for e in again.history] == [{**e, "images_per_second": 0} for e in whole.history]
+    assert sorted(p.name for p in (tmp_path / "r").iterdir()) == [
+        *("best.safetensors", "history.jsonl", "model.safetensors", "recipe.yaml")
+    ]
+
+
+def test_a_finished_run_is_not_trained_again(digits, tmp_path, monkeypatch):
+    first = train(digits, tmp_path / "r")
+    monkeypatch.setattr(loop, "train", lambda *_: 1 / 0)
+    again = train(digits, tmp_path / "r")
+    assert same(first.model, again.model)
+    assert again.history == first.history
+
+
+def test_another_recipe_is_refused_unless_it_may_overwrite(digits, tmp_path):
+    train(digits, tmp_path / "r")
+    with pytest.raises(SurefootError, match="holds another recipe's run; choose another output or pass overwrite"):
+        train(digits, tmp_path / "r", seed=1)
+    assert same(train(digits, tmp_path / "r", seed=1, overwrite=True).model, train(digits, seed=1).model)
+
+
+def test_best_and_last(digits, tmp_path, monkeypatch):
+    """The best epoch by validation accuracy, here made the second, is kept beside the last."""
+    accuracies = iter([0.2, 0.9, 0.5, 0.9] * 2)
+
+    def judged(*_):
+        return {"validation_accuracy": next(accuracies), "validation_ece": 0.0}
+
+    monkeypatch.setattr(loop, "validate", judged)
+    last = train(digits, tmp_path / "last")
+    best = train(digits, tmp_path / "best", keep="best")
+    kept = read_tensors("weights", tmp_path / "last" / "best.safetensors")
+    assert torch.equal(kept["module.1.weight"], best.model.module[1].weight)
+    assert not torch.equal(kept["module.1.weight"], last.model.module[1].weight)
+
+
+def test_early_stopping(digits, monkeypatch):
+    accuracies = iter([0.2, 0.9, 0.5, 0.9, 0.1])
+    monkeypatch.setattr(loop, "validate", lambda *_: {"validation_accuracy": next(accuracies), "validation_ece": 0.0})
+    assert len(train(digits, patience=2).history) == 4
+    accuracies = iter([0.2, 0.9, 0.5, 0.9, 0.1])
+    assert len(train(digits, patience=1).history) == 3
+
+
+def test_a_broken_state_goes_back_to_the_one_before(digits, tmp_path, monkeypatch, caplog):
+    whole = train(digits)
+    monkeypatch.setattr("surefoot.training.checkpointing.Path.unlink", lambda self, missing_ok=False: None)
+    real, calls = loop.validate, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "validate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(digits, tmp_path / "r")
+    monkeypatch.undo()
+    newest, _ = state_files(tmp_path / "r")
+    newest.write_bytes(newest.read_bytes()[:-100])
+    assert same(whole.model, train(digits, tmp_path / "r").model)
+    assert "is not whole" in caplog.text
+
+
+class Breaks(sf.objectives.CrossEntropy):
+    """Gives a loss that is not finite in the third epoch."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, model, images, labels, *, generator=None):
+        terms = super().forward(model, images, labels)
+        self.calls += 1
+        broken = terms.total * (torch.nan if self.calls == 7 * 2 + 3 else 1.0)
+        return sf.types.Terms(broken, {"cross_entropy": terms.parts["cross_entropy"], "extra": broken.detach()}, terms.logits)
+
+
+def test_a_loss_that_is_not_finite(digits, tmp_path):
+    with pytest.raises(SurefootError, match="The loss is not finite at epoch 3, step 3: extra. Lower learning_rate"):
+        sf.fit(build(), Breaks(), digits, epochs=4, output=tmp_path / "r", progress=False)
+    assert [path.name for path in state_files(tmp_path / "r")] == ["epoch-00002.safetensors"]
+
+
+def command(output, epochs=4):
+    return [sys.executable, "-m", "surefoot", "train", "--epochs", str(epochs), "--output", str(output), "--quiet"]
+
+
+def test_no_space_left_while_saving(tmp_path):
+    """A limit on the size of files stands for a full disk: the old state survives, the error is one line, it goes on later."""
+    code = (
+        "import resource, runpy, signal, sys, surefoot.training.loop as loop\n"
+        "real = loop.save_state\n"
+        "def full(folder, engine, state):\n"
+        "    if state.epoch == 2:\n"
+        "        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "    real(folder, engine, state)\n"
+        "loop.save_state = full\n"
+        f"sys.argv = {['surefoot', *command(tmp_path / 'r', 3)[3:]]!r}\n"
+        "runpy.run_module('surefoot')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "cannot be written" in done.stderr
+    assert [path.name for path in (tmp_path / "r" / "state").iterdir()] == ["epoch-00001.safetensors"]
+    assert subprocess.run(command(tmp_path / "r", 3)).returncode == 0
+    assert (tmp_path / "r" / "model.safetensors").is_file()
+
+
+def test_ctrl_c_is_one_line(tmp_path):
+    process = subprocess.Popen(command(tmp_path / "r", 50), stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-*")))
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "surefoot: Interrupted. The same command goes on from the last finished epoch.\n"
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def kill_at(moment, output, epochs=4):
+    """Start the command, kill it hard after `moment` seconds, and say whether it was still running."""
+    process = subprocess.Popen(command(output, epochs), stderr=subprocess.DEVNULL)
+    try:
+        process.wait(moment)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        return True
+    return False
+
+
+def test_killed_hard(tmp_path):
+    assert subprocess.run(command(tmp_path / "whole")).returncode == 0
+    process = subprocess.Popen(command(tmp_path / "r"))
+    wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-00002*")))
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert subprocess.run(command(tmp_path / "r")).returncode == 0
+    whole, again = (tmp_path / name / "model.safetensors" for name in ("whole", "r"))
+    assert whole.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.stress
+def test_killed_at_fifty_random_moments(tmp_path):
+    """Kills at random moments, some of them during a save; each run then goes on to the same weights."""
+    import random
+
+    began = time.monotonic()
+    assert subprocess.run(command(tmp_path / "whole")).returncode == 0
+    length = time.monotonic() - began
+    whole = (tmp_path / "whole" / "model.safetensors").read_bytes()
+    chance, kills = random.Random(0), 0
+    while kills < 50:
+        output = tmp_path / f"r{kills}"
+        for _ in range(2):
+            kills += kill_at(chance.uniform(0.5, 1.0) * length, output)
+        assert subprocess.run(command(output)).returncode == 0
+        assert (output / "model.safetensors").read_bytes() == whole
