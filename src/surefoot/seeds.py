@@ -24,6 +24,16 @@ def generator(*keys: Key, device: torch.device | str = "cpu") -> torch.Generator
     return torch.Generator(device=device).manual_seed(derive(*keys))
 
 
+def reseed(device: torch.device, *keys: Key) -> None:
+    """Seed torch's global generators of the CPU and of one device.
+
+    Not `torch.manual_seed`, which, where CUDA is built in but not used, stores a stack trace for every call.
+    """
+    torch.default_generator.manual_seed(derive(*keys))
+    if device.type != "cpu":
+        getattr(torch, device.type).manual_seed(derive(*keys))
+
+
 _SHARD: ContextVar[tuple[int, int]] = ContextVar("shard", default=(0, 1))
 
 

@@ -81,7 +81,8 @@ def test_train_audit_and_json(surefoot, here):
     assert printed["subject"]["split"] == "validation"
     assert surefoot("audit", "r", "--quiet").out == ""
     assert "Did you mean 'test'" in surefoot("audit", "r", "--split", "tset").err
-    assert "holds a run already" in surefoot("train", "--epochs", 1, "--output", "r").err
+    assert "holds another recipe's run" in surefoot("train", "--epochs", 2, "--output", "r").err
+    assert "is finished already" in surefoot("train", "--epochs", 1, "--output", "r").err
     checkpoint = ["--model", "small-resnet", "--checkpoint", "r/model.safetensors", "--data", "digits"]
     again = json.loads(surefoot("audit", *checkpoint, "--json", "--split", "validation").out)
     assert again["calibration"] == printed["calibration"]

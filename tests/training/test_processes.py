@@ -82,7 +82,8 @@ def test_batch_norm_takes_its_statistics_over_each_half(tmp_path):
                     mean += gradient / 2
                 halves[side] = (norm.running_mean.clone(), norm.running_var.clone())
             done = epoch * steps + number
-            share = (done + 1) / steps if done < steps else 0.5 * (1 + math.cos(math.pi * (done - steps) / steps))
+            rise = 1 / steps + done * (1 - 1 / steps) / steps
+            share = rise if done < steps else 0.5 * (1 + math.cos(math.pi * (done - steps) / steps))
             with torch.no_grad():
                 for p, g, v in zip(net.parameters(), total, velocity, strict=True):
                     g = g + 5e-4 * p
@@ -126,7 +127,8 @@ def test_shares_and_draws():
     for rank in range(2):
         with sharded(rank, 2):
             assert torch.equal(view(images[4 * rank : 4 * rank + 4], generator(2)), together[4 * rank : 4 * rank + 4])
-    assert processes.share_of(10, 1, 2) == slice(5, 10)
+    assert processes.share_of(8, 1, 2).tolist() == [4, 5, 6, 7]
+    assert processes.share_of(8, 1, 2, 2).tolist() == [2, 3, 6, 7]
 
 
 def test_batches_must_divide(digits, monkeypatch):

@@ -10,7 +10,8 @@ from surefoot.training.recipes import Recipe
 
 
 def test_folder_and_reading_it_back(run, digits):
-    assert sorted(path.name for path in run.folder.iterdir()) == ["history.jsonl", "model.safetensors", "recipe.yaml"]
+    names = ["best.safetensors", "history.jsonl", "model.safetensors", "recipe.yaml"]
+    assert sorted(path.name for path in run.folder.iterdir()) == names
     lines = [json.loads(line) for line in (run.folder / "history.jsonl").read_text().splitlines()]
     assert lines == run.history
     back = sf.load_run(run.folder)
@@ -53,7 +54,7 @@ def test_a_module_from_python_needs_to_be_passed_in(digits, tmp_path):
 
 def test_a_run_is_not_overwritten_unless_asked(run, digits):
     before = (run.folder / "model.safetensors").stat().st_mtime_ns
-    with pytest.raises(SurefootError, match="holds a run already; choose another output or pass overwrite"):
+    with pytest.raises(SurefootError, match="holds another recipe's run; choose another output or pass overwrite"):
         sf.fit(run.model, run.objective, digits, epochs=1, output=run.folder, progress=False)
     assert (run.folder / "model.safetensors").stat().st_mtime_ns == before
 

@@ -15,6 +15,7 @@ from ..errors import SurefootError, UnknownName
 from ..version import VERSION
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's, or the copy of click that newer typers carry
+INTERRUPTED = 130  # as shells say
 ARGUMENTS: list[str] = []  # as they were given
 COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
@@ -81,6 +82,8 @@ def run(arguments: list[str] | None = None) -> None:
     logger.addHandler(notes)
     try:
         code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
+        if code == INTERRUPTED:  # newer typers catch the interrupt themselves
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except (SurefootError, UsageError) as error:
         if debug:
@@ -89,7 +92,7 @@ def run(arguments: list[str] | None = None) -> None:
         fail(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
         again = " The same command goes on from the last finished epoch." if "train" in arguments else ""
-        fail(f"Interrupted.{again}", 130)
+        fail(f"Interrupted.{again}", INTERRUPTED)
     finally:
         logger.removeHandler(notes)
         logger.setLevel(level)

@@ -18,7 +18,7 @@ from .splitting import SPLITS
 class Split(Protocol):
     """Images and labels in batches of float pixels in [0, 1], in order, or shuffled by the generator given.
 
-    `part` takes that part of each batch only, for one of several processes.
+    `part` takes these places of each batch only, for one of several processes.
     """
 
     def __len__(self) -> int: ...
@@ -30,7 +30,7 @@ class Split(Protocol):
         shuffle: torch.Generator | None = None,
         drop_last: bool = False,
         device: torch.device | str = "cpu",
-        part: slice | None = None,
+        part: Tensor | None = None,
     ) -> Iterator[Batch]: ...
 
 
@@ -55,7 +55,7 @@ class TensorSplit:
         shuffle: torch.Generator | None = None,
         drop_last: bool = False,
         device: torch.device | str = "cpu",
-        part: slice | None = None,
+        part: Tensor | None = None,
     ) -> Iterator[Batch]:
         for chosen in batch_indices(len(self), batch_size, shuffle, drop_last, part):
             yield Batch(to_pixels(self.images[chosen], device), self.labels[chosen].to(device), self.indices[chosen])
@@ -92,7 +92,7 @@ class Dataset:
 
 
 def batch_indices(
-    count: int, batch_size: int, shuffle: torch.Generator | None, drop_last: bool, part: slice | None
+    count: int, batch_size: int, shuffle: torch.Generator | None, drop_last: bool, part: Tensor | None
 ) -> Iterator[Tensor]:
     """Places in a split, batch by batch; every kind of split draws its order here."""
     require(batch_size >= 1, "batch_size", "at least 1", batch_size)

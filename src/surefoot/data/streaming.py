@@ -63,7 +63,7 @@ class StreamedSplit:
         shuffle: torch.Generator | None = None,
         drop_last: bool = False,
         device: torch.device | str = "cpu",
-        part: slice | None = None,
+        part: Tensor | None = None,
     ) -> Iterator[Batch]:
         places = list(batch_indices(len(self), batch_size, shuffle, drop_last, part))
         order = [self.indices[chosen].tolist() for chosen in places]

@@ -116,16 +116,16 @@ class IterableSplit:
         shuffle: torch.Generator | None = None,
         drop_last: bool = False,
         device: torch.device | str = "cpu",
-        part: slice | None = None,
+        part: Tensor | None = None,
     ) -> Iterator[Batch]:
         held: list[tuple[Tensor, int, int]] = []
         for item in mixed(self.items(), shuffle):
             held.append(item)
             if len(held) == batch_size:
-                yield as_batch(held if part is None else held[part], device)
+                yield as_batch(held if part is None else [held[place] for place in part.tolist()], device)
                 held = []
         if held and not drop_last:
-            yield as_batch(held if part is None else held[part], device)
+            yield as_batch(held if part is None else [held[place] for place in part.tolist()], device)
 
     def items(self) -> Iterator[tuple[Tensor, int, int]]:
         """Image, label and number of each chosen place, in the stream's order."""

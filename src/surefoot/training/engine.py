@@ -13,7 +13,7 @@ from ..data.augmentation import Augmentation, apply
 from ..errors import SurefootError, require
 from ..models.classifier import Classifier
 from ..objectives.base import Objective
-from ..seeds import derive, generator, sharded
+from ..seeds import generator, reseed, sharded
 from ..types import Batch, Terms
 from .optimisation import build_optimiser, build_schedule
 from .processes import share_of
@@ -50,6 +50,11 @@ class Engine:
         return int(self.accelerator.num_processes)
 
     @property
+    def share(self) -> Tensor:
+        """This process's places in a global batch."""
+        return share_of(self.batch_size, self.rank, self.processes, self.accumulation)
+
+    @property
     def judged(self) -> nn.Module:
         """The weights that are validated and kept: the moving average if there is one."""
         return self.average.module if self.average is not None else self.model
@@ -75,10 +80,10 @@ class Engine:
         rank, processes, done = self.rank, self.processes, epoch * self.steps + number
         height, width = batch.images.shape[2:]
         draws = self.augmentation.draw(self.batch_size, height, width, generator(self.seed, epoch, number, "augmentation"))
-        images = apply(batch.images, draws[share_of(self.batch_size, rank, processes)])
+        images = apply(batch.images, draws[self.share])
         if self.channels_last:
             images = images.contiguous(memory_format=torch.channels_last)
-        torch.manual_seed(derive(self.seed, epoch, number, rank, "model"))  # dropout and the like
+        reseed(images.device, self.seed, epoch, number, rank, "model")  # dropout and the like
         self.schedule.step_update(done)
         found = []
         for place, (some, labels) in enumerate(

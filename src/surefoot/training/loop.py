@@ -17,7 +17,7 @@ from .checkpointing import Progress, load_state, save_state
 from .engine import Engine, build_engine
 from .history import History
 from .precision import choose_precision
-from .processes import accelerated, share_of
+from .processes import accelerated
 from .recipes import Recipe, training_option_names
 from .runs import Run, begin_run, finish_run, finished_run, keep_best, write_history
 from .validation import check_arguments, is_better, should_stop, validate
@@ -97,15 +97,14 @@ def fit(
 
 def train(engine: Engine, data: Dataset, epochs: int, patience: int | None, folder: Path | None, progress: bool) -> Progress:
     """Epoch after epoch, from the last one that was finished."""
-    rank, processes, device = engine.rank, engine.processes, engine.accelerator.device
+    rank, device = engine.rank, engine.accelerator.device
     state = (load_state(folder, engine) if folder else None) or Progress()
-    share = share_of(engine.batch_size, rank, processes)
     with History(epochs, engine.steps, progress and rank == 0, state.history, engine.accelerator) as history:
         while state.epoch < epochs and not should_stop(state, patience):
             epoch, began = state.epoch, time.perf_counter()
             engine.step.train()
             order = generator(engine.seed, epoch, "order")
-            batches = data.train.batches(engine.batch_size, shuffle=order, drop_last=True, device=device, part=share)
+            batches = data.train.batches(engine.batch_size, shuffle=order, drop_last=True, device=device, part=engine.share)
             for number, batch in enumerate(batches):
                 history.add(engine.update(batch, epoch, number), len(batch))
             engine.end_epoch()

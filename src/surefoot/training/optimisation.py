@@ -68,7 +68,8 @@ def build_schedule(
         return CosineLRScheduler(optimiser, max(1, epochs * steps - warmup), warmup_prefix=True, **options)
     milestones = [] if schedule == "constant" else decay_milestones(epochs, decay_epochs)
     require(0 < decay_rate <= 1, "decay_rate", "above 0 and at most 1", decay_rate)
-    return MultiStepLRScheduler(optimiser, [epoch * steps for epoch in milestones], decay_rate, **options)
+    places = [epoch * steps + 1 for epoch in milestones]  # timm compares with the update after this one
+    return MultiStepLRScheduler(optimiser, places, decay_rate, **options)
 
 
 def decay_milestones(epochs: int, decay_epochs: int | Sequence[int]) -> list[int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..errors import SurefootError, require
 from .precision import NAMES
@@ -28,14 +29,23 @@ def accelerated(device: torch.device, precision: str, tracker: str | None, folde
 
     refuse_lost_processes()
     AcceleratorState._reset_state()  # it would refuse another precision in the same process
-    accelerator = Accelerator(
-        cpu=device.type == "cpu",
-        mixed_precision=NAMES[precision],
-        log_with=tracker,
-        project_dir=folder,
-        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],
-    )
+    if tracker is not None and folder is None:
+        raise SurefootError(f"tracker '{tracker}' needs an output folder.")
     try:
+        accelerator = Accelerator(
+            cpu=device.type == "cpu",
+            mixed_precision=NAMES[precision],
+            log_with=tracker,
+            project_dir=folder,
+            kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],
+        )
+    except ValueError as error:
+        raise SurefootError(f"accelerate refuses: {' '.join(str(error).split())}") from error
+    if tracker is not None and not accelerator.log_with:
+        raise SurefootError(f"tracker '{tracker}' is not installed.")
+    try:
+        if tracker is not None:
+            accelerator.init_trackers("tracker")
         yield accelerator
     finally:
         if accelerator.num_processes > 1 or tracker:
@@ -56,10 +66,9 @@ def refuse_lost_processes() -> None:
         )
 
 
-def share_of(count: int, rank: int, processes: int) -> slice:
-    """The part of a global batch that belongs to a process."""
-    each = count // processes
-    return slice(rank * each, (rank + 1) * each)
+def share_of(count: int, rank: int, processes: int, accumulation: int = 1) -> Tensor:
+    """The places of a global batch that belong to a process: its share of each of the parts that are accumulated."""
+    return torch.arange(count).view(accumulation, processes, -1)[:, rank].flatten()
 
 
 def launched() -> bool:
