@@ -19,6 +19,21 @@ def interleaved(jobs: dict[str, Callable[[], object]], rounds: int = 7) -> dict[
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
+def ratios(jobs: dict[str, Callable[[], object]], against: str, rounds: int) -> dict[str, float]:
+    """The median over rounds of each job's time divided by that of one of them in the same round."""
+    found: dict[str, list[float]] = {name: [] for name in jobs}
+    for number in range(rounds + 1):
+        seconds = {}
+        for name, job in jobs.items():
+            began = time.perf_counter()
+            job()
+            seconds[name] = time.perf_counter() - began
+        if number:
+            for name in jobs:
+                found[name].append(seconds[name] / seconds[against])
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
 def show(title: str, found: dict[str, float], against: str) -> None:
     """A line for each job with its ratio to one of them."""
     print(title)

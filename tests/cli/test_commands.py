@@ -98,7 +98,7 @@ def test_flags_win_over_set_which_wins_over_the_file(surefoot, here):
     assert (done["training"]["epochs"], done["training"]["batch_size"], done["seed"]) == (1, 64, 6)
     assert surefoot("train", *options, "--objective", "label-smoothing", "--output", "b", "--quiet").code == 0
     done = yaml.safe_load((here / "b" / "recipe.yaml").read_text())
-    assert done["objective"] == {"name": "label-smoothing", "smoothing": 0.1}
+    assert done["objective"] == {"name": "label-smoothing", "smoothing": 0.1, "class_weights": None}
 
 
 def test_ones_own_objective(surefoot, here):

@@ -4,5 +4,6 @@ from .base import Objective
 from .cross_entropy import CrossEntropy
 from .focal import Focal
 from .label_smoothing import LabelSmoothing
+from .targets import balanced_weights
 
-__all__ = ["CrossEntropy", "Focal", "LabelSmoothing", "Objective"]
+__all__ = ["CrossEntropy", "Focal", "LabelSmoothing", "Objective", "balanced_weights"]

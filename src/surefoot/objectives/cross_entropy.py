@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..types import Images, Labels, Terms, check_labels
+from ..types import Images, Labels, Terms
 from .base import Objective
+from .targets import as_targets, check_class_weights, weight_tensor
 
 
 class CrossEntropy(Objective):
-    """L = mean over images of -log p_y(x)  (macs Eq. 2)."""
+    """L = mean over images of -log p_y(x)  (macs Eq. 2); the mean is weighted by class where weights are given."""
+
+    def __init__(self, class_weights: Sequence[float] | None = None) -> None:
+        super().__init__()
+        self.class_weights = check_class_weights(class_weights)
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
         logits = model(images)
-        loss = F.cross_entropy(logits, check_labels(labels, logits.shape[1], len(images)))
+        loss = F.cross_entropy(logits, as_targets(labels, logits), weight_tensor(self.class_weights, logits))
         return Terms(loss, {"cross_entropy": loss.detach()}, logits)

@@ -7,12 +7,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from ..errors import require
-from ..types import Images, Labels, Terms, check_labels
+from ..types import Images, Labels, Terms
 from .base import Objective
+from .targets import as_targets
 
 
 class Focal(Objective):
-    """L = mean of -(1 - p_y(x))^gamma log p_y(x)."""
+    """L = mean of -(1 - p_y(x))^gamma log p_y(x); for soft labels q, the sum over classes weighted by q_k."""
 
     def __init__(self, gamma: float = 2.0) -> None:
         super().__init__()
@@ -21,8 +22,9 @@ class Focal(Objective):
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
         logits = model(images)
-        labels = check_labels(labels, logits.shape[1], len(images))
-        log_p = -F.cross_entropy(logits, labels, reduction="none")
-        doubt = (-torch.expm1(log_p)).clamp_min(torch.finfo(log_p.dtype).tiny)  # 1 - p_y; its power has a gradient at 0
-        loss = -(doubt**self.gamma * log_p).mean()
+        targets = as_targets(labels, logits)
+        shares = targets if targets.ndim == 2 else F.one_hot(targets, logits.shape[1]).to(logits.dtype)
+        log_p = logits.log_softmax(1)
+        doubt = (-torch.expm1(log_p)).clamp_min(torch.finfo(log_p.dtype).tiny)  # 1 - p; its power has a gradient at 0
+        loss = -(shares * doubt**self.gamma * log_p).sum(1).mean()
         return Terms(loss, {"focal": loss.detach()}, logits)

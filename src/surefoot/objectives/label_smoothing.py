@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from ..errors import require
-from ..types import Images, Labels, Terms, check_labels
+from ..types import Images, Labels, Terms
 from .base import Objective
+from .targets import as_targets, check_class_weights, weight_tensor
 
 
 class LabelSmoothing(Objective):
     """L = mean of -sum_k q_k log p_k(x) with q = (1 - smoothing) onehot(y) + smoothing / classes."""
 
-    def __init__(self, smoothing: float = 0.1) -> None:
+    def __init__(self, smoothing: float = 0.1, class_weights: Sequence[float] | None = None) -> None:
         super().__init__()
         require(0 <= smoothing < 1, "smoothing", "at least 0 and below 1", smoothing)
         self.smoothing = smoothing
+        self.class_weights = check_class_weights(class_weights)
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
         logits = model(images)
-        labels = check_labels(labels, logits.shape[1], len(images))
-        loss = F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
+        weights = weight_tensor(self.class_weights, logits)
+        loss = F.cross_entropy(logits, as_targets(labels, logits), weights, label_smoothing=self.smoothing)
         return Terms(loss, {"smoothed_cross_entropy": loss.detach()}, logits)
