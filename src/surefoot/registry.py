@@ -57,6 +57,8 @@ class Registry:
 def import_target(kind: str, target: str) -> Any:
     """Import `package.module:attribute`."""
     module_name, _, attribute = target.partition(":")
+    if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
+        raise SurefootError(f"{kind} '{target}' must be package.module:attribute.")
     try:
         module = import_module(module_name)
     except ModuleNotFoundError as error:

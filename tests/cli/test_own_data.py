@@ -39,6 +39,21 @@ def test_train_and_audit_a_folder(surefoot, here, folder):
     assert (here / "again" / "model.safetensors").read_bytes() == (here / "r" / "model.safetensors").read_bytes()
 
 
+def test_a_python_run_is_audited_on_the_same_pixels(surefoot, here, folder):
+    """Images of one size above 64 px, trained without naming a model's settings: the command must not resize them anew."""
+    import surefoot as sf
+
+    for path in (here / "own").rglob("*.png"):
+        Image.open(path).resize((80, 72)).save(path)
+    data = sf.load_data(str(folder))
+    assert data.image_size == (72, 80)
+    model = sf.load_model("resnet10t", data=data, seed=0)
+    sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=16, output="r", progress=False)
+    expected = sf.audit(sf.load_run("r").predictor, data, progress=False).to_dict()
+    found = json.loads(surefoot("audit", "r", "--json", "--quiet").out)
+    assert found["calibration"] == expected["calibration"]
+
+
 def test_wrong_class_order_is_found(surefoot, here, folder):
     options = ["--data", folder, "--image-size", "32", "--epochs", 2, "--batch-size", 16]
     assert surefoot("train", *options, "--output", "r", "--quiet").code == 0

@@ -129,6 +129,7 @@ class TestFlatFolderWithCsv:
             ([(f"{n:04}.png", "a") for n in range(41)], ("file", "label"), r"No image of 'labels\.csv' at .*0040.png"),
             ([(f"{n:04}.png", "a") for n in range(40)], ("name", "y"), "must have columns 'file' and 'label', got name, y"),
             ([], ("file", "label"), "got nothing"),
+            ([(f"{n % 40:04}.png", "a") for n in range(42)], ("file", "label"), "lists 2 files more than once"),
         ],
     )
     def test_bad_csv(self, flat, rows, header, message):

@@ -34,6 +34,7 @@ def test_bad_images(class_folders, workers):
     with pytest.raises(SurefootError, match="Cannot read image '.*0155.png'"):
         list(strict.test.batches(8))
     lenient = sf.load_data(str(class_folders), memory_gib=0, workers=workers, skip_bad_images=True)
+    assert lenient.notes == ("1 images of test cannot be read and are left out",)
     batches = list(lenient.test.batches(8))
     assert sum(map(len, batches)) == 29
     assert torch.cat([batch.labels for batch in batches]).bincount().tolist() == [10, 9, 10]

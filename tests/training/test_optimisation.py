@@ -84,6 +84,7 @@ def test_steps_and_constant():
         ({"ema_decay": 1.0}, "ema_decay must be above 0 and below 1"),
         ({"accumulation": 0}, "accumulation must be at least 1"),
         ({"patience": 0}, "patience must be at least 1"),
+        ({"clip_norm": 0.0}, "clip_norm must be positive"),
     ],
 )
 def test_bad_options_write_nothing(digits, tmp_path, options, message):
@@ -104,6 +105,17 @@ def test_accumulation_changes_nothing_without_batch_norm(digits):
     one, parts = fit_linear(digits), fit_linear(digits, accumulation=4)
     assert torch.allclose(one.model.head.weight, parts.model.head.weight, atol=1e-5)
     assert parts.history[0]["loss"] == pytest.approx(one.history[0]["loss"], rel=1e-5)
+
+
+def test_class_weights_add_up_over_parts(digits):
+    def weight(accumulation):
+        torch.manual_seed(0)
+        model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 10)), 0.5, 0.5, 32)
+        objective = sf.objectives.CrossEntropy([1.0, 5.0, *[1.0] * 8])
+        options = {"epochs": 1, "batch_size": 64, "learning_rate": 0.01, "progress": False}
+        return sf.fit(model, objective, digits, accumulation=accumulation, **options).model.head.weight
+
+    assert torch.allclose(weight(1), weight(4), atol=1e-5)
 
 
 def test_clipping_bounds_the_step(digits):

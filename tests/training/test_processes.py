@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -33,6 +34,8 @@ extra = {"accumulation": 2, "clip_norm": 1.0} if kind == "parts" else {}
 augmentation = type(data.augmentation)() if kind == "norm" else None
 sf.fit(model, Noisy() if kind != "norm" else sf.objectives.CrossEntropy(), data, epochs=2, batch_size=64, learning_rate=0.05,
        output=output, progress=False, augmentation=augmentation, device="cpu", **extra)
+if kind == "plain":  # a second run in the same processes
+    sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=64, progress=False, device="cpu")
 """
 
 
@@ -105,6 +108,34 @@ def test_the_command_starts_processes(tmp_path):
     assert (tmp_path / "r" / "model.safetensors").is_file()
 
 
+def test_an_error_in_several_processes_is_one_line(tmp_path):
+    command = [sys.executable, "-m", "surefoot", "train", "--epochs", "1", "--processes", "2", "--output", str(tmp_path / "r")]
+    done = subprocess.run([*command, "--data", "missing/folder"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "surefoot: No data folder at 'missing/folder'.\n"
+
+
+def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
+    from dataclasses import replace
+
+    from surefoot.data.preprocessing import Preprocessing
+    from surefoot.data.timm_sets import IterableSplit
+    from surefoot.training import loop
+
+    class Two:
+        num_processes = 2
+
+    @contextmanager
+    def two(*_):
+        yield Two()
+
+    monkeypatch.setattr(loop, "accelerated", two)
+    stream = IterableSplit("wds/x", None, "train", torch.ones(100, dtype=torch.bool), 0, Preprocessing((32, 32)))
+    model = sf.load_model("small-resnet", data=digits, seed=0)
+    with pytest.raises(SurefootError, match="is read by one process"):
+        sf.fit(model, sf.objectives.CrossEntropy(), replace(digits, train=stream), progress=False)
+
+
 def test_accelerate_that_lost_its_processes_is_refused(tmp_path):
     """`accelerate launch --cpu --num_processes 2` starts one process."""
     launcher = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1"]
@@ -135,8 +166,6 @@ def test_batches_must_divide(digits, monkeypatch):
     model = sf.load_model("small-resnet", data=digits, seed=0)
     with pytest.raises(SurefootError, match="batch_size must be a multiple of processes x accumulation = 3, got 128"):
         sf.fit(model, sf.objectives.CrossEntropy(), digits, accumulation=3, progress=False)
-    with pytest.raises(SurefootError, match="processes must be at least 1"):
-        processes.launch(0, [])
 
 
 @pytest.mark.stress

@@ -211,6 +211,70 @@ def test_killed_hard(tmp_path):
     assert whole.read_bytes() == again.read_bytes()
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("call", range(2, 12, 3))
+def test_killed_while_saving(tmp_path, digits, moment, call):
+    """The process kills itself hard just before or after a file (recipe, best, history, state, model) takes its place."""
+    code = (
+        "import os, runpy, signal, sys\n"
+        "real, calls = os.replace, []\n"
+        "def replace(a, b):\n"
+        "    calls.append(b)\n"
+        f"    if len(calls) == {call} and {moment == 'before'}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    real(a, b)\n"
+        f"    if len(calls) == {call}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.replace = replace\n"
+        "import torch; from torch import nn; import surefoot as sf\n"
+        f"sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+        "from test_resume import train\n"
+        f"train(sf.load_data('digits'), {str(tmp_path / 'r')!r}, ema_decay=0.9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    again = train(digits, tmp_path / "r", ema_decay=0.9)
+    assert same(train(digits, ema_decay=0.9).model, again.model)
+    names = ["best.safetensors", "history.jsonl", "model.safetensors", "recipe.yaml"]
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == names
+
+
+def test_a_real_net_with_adamw_and_average_goes_on_to_the_bit(digits, tmp_path, monkeypatch):
+    def fit(output=None):
+        model = sf.load_model("small-resnet", data=digits, seed=0)
+        options = {"epochs": 2, "optimiser": "adamw", "learning_rate": 0.001, "ema_decay": 0.9, "progress": False}
+        return sf.fit(model, sf.objectives.CrossEntropy(), digits, output=output, **options).model
+
+    whole, real, calls = fit(), loop.validate, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "validate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(tmp_path / "r")
+    assert same(whole, fit(tmp_path / "r"))
+
+
+def test_other_data_without_a_name_is_not_taken_for_the_same(digits, tmp_path):
+    from dataclasses import replace
+
+    unnamed = replace(digits, source={})
+    first = train(unnamed, tmp_path / "r")
+    assert same(train(unnamed, tmp_path / "r").model, first.model)
+    fewer = replace(unnamed, validation=digits.calibration)
+    with pytest.raises(SurefootError, match="holds another recipe's run"):
+        train(fewer, tmp_path / "r")
+
+
+def test_a_newer_version_goes_on_with_an_older_ones_run(digits, tmp_path):
+    first = train(digits, tmp_path / "r")
+    recipe = (tmp_path / "r" / "recipe.yaml").read_text()
+    (tmp_path / "r" / "recipe.yaml").write_text(recipe.replace(f"surefoot: {sf.__version__}", "surefoot: 0.0.1"))
+    assert same(train(digits, tmp_path / "r").model, first.model)
+
+
 @pytest.mark.stress
 def test_killed_at_fifty_random_moments(tmp_path):
     """Kills at random moments, some of them during a save; each run then goes on to the same weights."""

@@ -55,6 +55,7 @@ def audit(
     image_size: flag.ImageSize = None,
     crop_pct: flag.CropPct = None,
     interpolation: flag.Interpolation = None,
+    stem: flag.Stem = None,
     mean: flag.Mean = None,
     std: flag.Std = None,
     workers: flag.Workers = None,
@@ -81,6 +82,10 @@ def audit(
         skip_bad_images=skip_bad_images,
     )
     normalisation = flag.given(mean=flag.parse_channels("--mean", mean), std=flag.parse_channels("--std", std))
+    if max_images is not None and split != "test":
+        raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
+    if stem is not None and model is None:
+        raise SurefootError("--stem is for --model.")
     if target is not None:
         if normalisation:
             raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
@@ -88,7 +93,8 @@ def audit(
     elif data is None:
         raise SurefootError("--data must be given with --model and --import.")
     elif model is not None:
-        found = from_name(model, checkpoint, pretrained, data, data_options, normalisation)
+        model_options = {**normalisation, **flag.given(stem=stem)}
+        found = from_name(model, checkpoint, pretrained, data, data_options, model_options)
     else:
         found = from_import(import_ or "", data, data_options, normalisation)
     folder = output or found.folder
@@ -110,12 +116,12 @@ def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
     """The predictor of a run folder, on the data it names or on others."""
     run = load_run(target)
     section = run.recipe.data or {}
-    if data is not None:
-        section = {"name": data}
+    if data is not None and data != section.get("name"):
+        section = {"name": data, "seed": section.get("seed", 0)}
     elif not section:
         raise SurefootError(f"The data of '{target}' came from Python and have no name: give --data.")
     settings = settings_of(run.recipe.model["name"], run.recipe.model["pretrained"]) if run.recipe.model else None
-    size = {} if "image_size" in section or data is None else {"image_size": run.model.image_size}
+    size = {} if "image_size" in section else {"image_size": run.model.image_size}
     dataset = load_data(**{**size, **section, **options}, model=settings)
     return Target(run.predictor, dataset, target.resolve().name, target)
 
@@ -126,14 +132,14 @@ def from_name(
     pretrained: bool,
     data: str,
     options: dict[str, Any],
-    normalisation: dict[str, Any],
+    model_options: dict[str, Any],
 ) -> Target:
     """A named model with weights from a file or as published."""
     if checkpoint is None and not pretrained:
         raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
     dataset = load_data(data, **options, model=settings_of(model, pretrained))
     weights: dict[str, Any] = {"checkpoint": None if checkpoint is None else str(checkpoint), "pretrained": pretrained}
-    loaded = load_model(model, data=dataset, seed=0, **weights, **normalisation).eval()
+    loaded = load_model(model, data=dataset, seed=0, **weights, **model_options).eval()
     return Target(loaded, dataset, model, Path("audits") / model.replace("/", "-"))
 
 

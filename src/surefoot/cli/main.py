@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import traceback
 from importlib import import_module
@@ -91,7 +92,8 @@ def run(arguments: list[str] | None = None) -> None:
         message = error.format_message() if isinstance(error, UsageError) else str(error)
         fail(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
-        again = " The same command goes on from the last finished epoch." if "train" in arguments else ""
+        way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
+        again = f" {way} goes on from the last finished epoch." if "train" in arguments else ""
         fail(f"Interrupted.{again}", INTERRUPTED)
     finally:
         logger.removeHandler(notes)
@@ -99,5 +101,6 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 def fail(message: str, code: int = 2) -> None:
-    print(f"surefoot: {message}", file=sys.stderr)
+    if os.environ.get("RANK", "0") == "0":  # one of several processes speaks for all
+        print(f"surefoot: {message}", file=sys.stderr)
     sys.exit(code)

@@ -19,6 +19,7 @@ CropPct = Annotated[float | None, typer.Option(help="Share of the resized image 
 Interpolation = Annotated[str | None, typer.Option(help="nearest, bilinear, bicubic, ...")]
 Mean = Annotated[str | None, typer.Option(metavar="M|R,G,B", help="Normalisation inside the model")]
 Std = Annotated[str | None, typer.Option(metavar="S|R,G,B", help="Normalisation inside the model")]
+Stem = Annotated[str | None, typer.Option(help="First layers for small images: auto, imagenet or enlarge")]
 MaxImages = Annotated[int | None, typer.Option(help="A stratified number of test images")]
 Workers = Annotated[int | None, typer.Option(help="Processes that read images that do not fit into memory")]
 SkipBadImages = Annotated[bool, typer.Option("--skip-bad-images", help="Leave out images that cannot be read, and count them")]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import SurefootError, UnknownName
+from ..errors import SurefootError, UnknownName, require
 from ..schemas import defaults_of, parse_value
 from ..training.loop import fit
-from ..training.processes import launch, launched
+from ..training.processes import is_first, launch, launched
 from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe
 from . import options as flag
 from .main import ARGUMENTS
@@ -53,6 +52,7 @@ def train(
     image_size: flag.ImageSize = None,
     crop_pct: flag.CropPct = None,
     interpolation: flag.Interpolation = None,
+    stem: flag.Stem = None,
     mean: flag.Mean = None,
     std: flag.Std = None,
     workers: flag.Workers = None,
@@ -84,6 +84,7 @@ def train(
         "model": flag.given(
             pretrained=pretrained,
             checkpoint=checkpoint,
+            stem=stem,
             mean=flag.parse_channels("--mean", mean),
             std=flag.parse_channels("--std", std),
         ),
@@ -101,12 +102,14 @@ def train(
     }
     composed = compose(read_recipe(recipe) if recipe else {}, set or [], names, sections, seed)
     checked = Recipe.check(composed)
+    require(processes >= 1, "--processes", "at least 1", processes)
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
     run = checked.run(output=output, overwrite=overwrite, device=device, tracker=tracker, progress=not quiet)
-    last = run.history[-1]
-    if os.environ.get("RANK", "0") != "0":
+    if not is_first():
         return
+    best = checked.training["keep"] == "best"
+    last = max(run.history, key=lambda epoch: epoch["validation_accuracy"]) if best else run.history[-1]
     if json_:
         print(json.dumps({"folder": str(output), **last}))
     elif not quiet:
@@ -125,9 +128,14 @@ def compose(
     """A recipe file, then `--set`, then flags; a flag with another name drops the file's options of the old one."""
     out: dict[str, Any] = {"data": DATA, "model": MODEL, "objective": OBJECTIVE, **base}
     for section in NAMED:
+        if not isinstance(out[section], str | Mapping | None):
+            raise SurefootError(f"{section} must be a name or a mapping, got {out[section]!r}.")
         out[section] = {"name": out[section]} if isinstance(out[section], str) else dict(out[section] or {})
         if names[section] is not None and names[section] != out[section].get("name"):
             out[section] = {"name": names[section]}
+    for section in ("training", "augmentation"):
+        if not isinstance(out.get(section), Mapping | None):
+            raise SurefootError(f"{section} must be a mapping of options, got {out[section]!r}.")
     for setting in settings:
         apply_setting(out, setting)
     for section, options in sections.items():

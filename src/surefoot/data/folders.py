@@ -106,6 +106,8 @@ def check_rows(folder: Path, labels: Path, paths: list[Path], values: list[str])
         if not path.is_file():
             raise NotFound(f"image of '{labels.name}'", path)
     listed = {path.resolve() for path in paths}
+    if len(listed) != len(paths):
+        raise SurefootError(f"'{labels}' lists {len(paths) - len(listed)} files more than once.")
     present = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
     missing = [path for path in present if path.resolve() not in listed]
     if missing:

@@ -20,7 +20,7 @@ from .folders import load_folder, load_labelled_folder
 from .preprocessing import choose_preprocessing
 from .settings import ModelSettings, settings_of
 from .splitting import stratified_split
-from .streaming import Pictures, StreamedSplit
+from .streaming import Pictures, StreamedSplit, readable
 from .timm_sets import is_stream, is_timm_name, load_iterable, load_numbered
 
 _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
@@ -82,6 +82,8 @@ def load_data(
     preprocessing = choose_preprocessing(native, image_size, crop_pct, interpolation, settings)
     size = preprocessing.image_size if preprocessing else native
     assert size is not None
+    given |= {"image_size": list(size), "crop_pct": preprocessing.crop_pct if preprocessing else 1.0}  # as it was resolved
+    given["interpolation"] = preprocessing.interpolation if preprocessing else interpolation
     places = assign_splits(found.labels, found.given, seed)
     if fraction < 1:
         places["train"] = stratified_share(places["train"], found.labels, fraction, seed)
@@ -93,10 +95,11 @@ def load_data(
     notes: list[str] = []
     for split, indices in places.items():
         if total > memory_gib * 2**30:
-            splits[split] = StreamedSplit(pictures, found.labels[indices], indices, workers, skip_bad_images)
+            kept = indices[readable(pictures, indices, workers)] if skip_bad_images else indices
+            splits[split], left_out = StreamedSplit(pictures, found.labels[kept], kept, workers), len(indices) - len(kept)
         else:
             splits[split], left_out = in_memory(pictures, found, indices, skip_bad_images)
-            notes += [f"{left_out} images of {split} cannot be read and are left out"] if left_out else []
+        notes += [f"{left_out} images of {split} cannot be read and are left out"] if left_out else []
     return Dataset(
         **splits,
         class_names=found.class_names,

@@ -37,7 +37,7 @@ def read_image(file: str | Path | io.BytesIO, name: str | Path | None = None) ->
     try:
         with Image.open(file) as opened:
             return to_rgb(opened)
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, SyntaxError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BadImage(name or str(file), reason.replace(f" '{file}'", "")) from error
 

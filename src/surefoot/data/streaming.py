@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from .dataset import batch_indices, to_pixels
 from .preprocessing import Preprocessing
 from .reading import BadImage, to_tensor
 
+logger = logging.getLogger("surefoot")
 Item = tuple[int, Tensor | BadImage]
 
 
@@ -48,7 +50,6 @@ class StreamedSplit:
     labels: Labels
     indices: Tensor
     workers: int
-    skip_bad_images: bool
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -68,9 +69,7 @@ class StreamedSplit:
         places = list(batch_indices(len(self), batch_size, shuffle, drop_last, part))
         order = [self.indices[chosen].tolist() for chosen in places]
         for chosen, items in zip(places, read_batches(self.pictures, order, self.workers), strict=True):
-            images, kept = keep_good(items, self.skip_bad_images)
-            if len(kept):
-                yield Batch(to_pixels(images, device), self.labels[chosen[kept]].to(device), self.indices[chosen[kept]])
+            yield Batch(to_pixels(stack(items), device), self.labels[chosen].to(device), self.indices[chosen])
 
 
 def read_batches(pictures: Pictures, order: list[list[int]], workers: int) -> Iterator[list[Item]]:
@@ -79,11 +78,21 @@ def read_batches(pictures: Pictures, order: list[list[int]], workers: int) -> It
     yield from DataLoader(pictures, batch_sampler=order, **options)  # type: ignore[arg-type]
 
 
-def keep_good(items: list[Item], skip: bool) -> tuple[Tensor, Tensor]:
-    """The images that could be read, stacked, and their places; the first bad one is an error unless they are skipped."""
-    bad = [found for _, found in items if isinstance(found, BadImage)]
-    if bad and not skip:
-        raise bad[0]
-    kept = [place for place, (_, found) in enumerate(items) if isinstance(found, Tensor)]
-    images = [found for _, found in items if isinstance(found, Tensor)]
-    return (torch.stack(images) if images else torch.empty(0)), torch.tensor(kept, dtype=torch.long)
+def stack(items: list[Item]) -> Tensor:
+    """The images of a batch; one that cannot be read is an error."""
+    for _, found in items:
+        if isinstance(found, BadImage):
+            raise found
+    return torch.stack([found for _, found in items if isinstance(found, Tensor)])
+
+
+def readable(pictures: Pictures, indices: Tensor, workers: int) -> Tensor:
+    """Which of the images can be read, found by reading them all once."""
+    good = [
+        isinstance(found, Tensor)
+        for items in read_batches(pictures, [part.tolist() for part in indices.split(256)], workers)
+        for _, found in items
+    ]
+    if good.count(False):
+        logger.warning("%d images cannot be read and are left out", good.count(False))
+    return torch.tensor(good, dtype=torch.bool)

@@ -14,7 +14,7 @@ from .targets import as_targets, check_class_weights, weight_tensor
 
 
 class CrossEntropy(Objective):
-    """L = mean over images of -log p_y(x)  (macs Eq. 2); the mean is weighted by class where weights are given."""
+    """L = mean over images of -log p_y(x)  (macs Eq. 2); each loss is multiplied by the weight of its class, if any."""
 
     def __init__(self, class_weights: Sequence[float] | None = None) -> None:
         super().__init__()
@@ -22,5 +22,7 @@ class CrossEntropy(Objective):
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
         logits = model(images)
-        loss = F.cross_entropy(logits, as_targets(labels, logits), weight_tensor(self.class_weights, logits))
+        loss = F.cross_entropy(
+            logits, as_targets(labels, logits), weight_tensor(self.class_weights, logits), reduction="none"
+        ).mean()
         return Terms(loss, {"cross_entropy": loss.detach()}, logits)

@@ -26,5 +26,7 @@ class LabelSmoothing(Objective):
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
         logits = model(images)
         weights = weight_tensor(self.class_weights, logits)
-        loss = F.cross_entropy(logits, as_targets(labels, logits), weights, label_smoothing=self.smoothing)
+        loss = F.cross_entropy(
+            logits, as_targets(labels, logits), weights, label_smoothing=self.smoothing, reduction="none"
+        ).mean()
         return Terms(loss, {"smoothed_cross_entropy": loss.detach()}, logits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import SurefootError
 from ..registry import Registry
 from .base import Objective
 
@@ -23,5 +24,13 @@ OBJECTIVES = Registry(
 
 def build_objective(name: str, options: dict[str, Any]) -> Objective:
     """The training method called `name`, or the user's own `package.module:Class`."""
-    objective: Objective = OBJECTIVES.load(name)(**options)
+    objective: Objective = load_method(name)(**options)
     return objective
+
+
+def load_method(name: str) -> type[Objective]:
+    """The class called `name`."""
+    method = OBJECTIVES.load(name)
+    if not (isinstance(method, type) and issubclass(method, Objective)):
+        raise SurefootError(f"objective '{name}' must be a subclass of surefoot.objectives.Objective.")
+    return method

@@ -37,7 +37,7 @@ class History:
     def add(self, terms: Terms, images: int) -> None:
         """Count one step."""
         for name, value in {"loss": terms.total.detach(), **terms.parts}.items():
-            part = value.double() * images
+            part = (value if value.device.type == "mps" else value.double()) * images  # mps has no float64
             self._sums[name] = self._sums[name] + part if name in self._sums else part
         self._images += images
         self._bar.advance(self._task)

@@ -9,6 +9,8 @@ from pathlib import Path
 from ..allocator import keep_large_blocks
 from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
+from ..data.timm_sets import IterableSplit
+from ..errors import SurefootError
 from ..models.classifier import Classifier
 from ..models.prediction import pick_device
 from ..objectives.base import Objective
@@ -67,7 +69,7 @@ def fit(
     those of the "last" or of the "best" epoch by validation accuracy. `tracker` is one of accelerate's, such as "tensorboard".
     """
     given = dict(locals())
-    check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep)
+    check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep, clip_norm)
     given["augmentation"] = data.augmentation if augmentation is None else augmentation
     options = {name: given[name] for name in training_option_names()}
     recipe = Recipe.of(model, objective, data, given["augmentation"], options, seed)
@@ -78,6 +80,8 @@ def fit(
         accelerated(place, choose_precision(precision, place)[0], tracker, folder) as accelerator,
         global_seed(seed, "training"),
     ):
+        if accelerator.num_processes > 1 and isinstance(data.train, IterableSplit):
+            raise SurefootError("A stream (wds/, tfds/, hfids/) is read by one process: its reader would divide it again.")
         engine = build_engine(accelerator, model, objective, len(data.train), given)
         if accelerator.is_main_process:
             begin_run(recipe, folder, overwrite)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..errors import SurefootError, require
+from ..errors import SurefootError
 from .precision import NAMES
 
 
 @contextmanager
 def accelerated(device: torch.device, precision: str, tracker: str | None, folder: Path | None) -> Iterator[Any]:
-    """accelerate's view of devices, processes and mixed precision; its process group is destroyed at the end.
+    """accelerate's view of devices, processes and mixed precision.
+
+    The process group serves every run of a script and is destroyed at its end; without that, processes sometimes abort.
 
     Buffers are not broadcast at each step: batch statistics are averaged over processes after each epoch instead.
     """
@@ -28,7 +33,9 @@ def accelerated(device: torch.device, precision: str, tracker: str | None, folde
     from accelerate.state import AcceleratorState
 
     refuse_lost_processes()
-    AcceleratorState._reset_state()  # it would refuse another precision in the same process
+    AcceleratorState._reset_state(reset_partial_state=not launched())  # it would refuse another precision or device later
+    if device.type == "cuda" and device.index is not None and not launched():
+        torch.cuda.set_device(device)
     if tracker is not None and folder is None:
         raise SurefootError(f"tracker '{tracker}' needs an output folder.")
     try:
@@ -43,13 +50,21 @@ def accelerated(device: torch.device, precision: str, tracker: str | None, folde
         raise SurefootError(f"accelerate refuses: {' '.join(str(error).split())}") from error
     if tracker is not None and not accelerator.log_with:
         raise SurefootError(f"tracker '{tracker}' is not installed.")
+    if accelerator.num_processes > 1:
+        atexit.register(leave_group)
     try:
         if tracker is not None:
             accelerator.init_trackers("tracker")
         yield accelerator
     finally:
-        if accelerator.num_processes > 1 or tracker:
-            accelerator.end_training()
+        for each in accelerator.trackers:
+            each.finish()
+
+
+def leave_group() -> None:
+    """Leave the process group, once."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def refuse_lost_processes() -> None:
@@ -58,7 +73,7 @@ def refuse_lost_processes() -> None:
         return
     import psutil
 
-    command = psutil.Process(os.getppid()).cmdline()
+    command = [part for word in psutil.Process(os.getppid()).cmdline() for part in word.split("=")]
     wanted = next((b for a, b in pairwise(command) if a in ("--num_processes", "--num-processes")), "1")
     if "launch" in command and wanted.isdigit() and int(wanted) > 1:
         raise SurefootError(
@@ -77,9 +92,36 @@ def launched() -> bool:
 
 
 def launch(processes: int, arguments: Sequence[str]) -> int:
-    """Run the same command in several processes on this machine, with torch's launcher; its exit code."""
-    require(processes >= 1, "processes", "at least 1", processes)
-    threads = max(1, (os.cpu_count() or 1) // processes)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
-    return subprocess.run([*command, "-m", "surefoot", *arguments], env=environment, check=False).returncode
+    """Run the same command in several processes on this machine; 0, or the exit code of the first that failed.
+
+    They share this terminal, so Ctrl-C reaches each of them, and the first speaks for all.
+    """
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    threads = str(max(1, (os.cpu_count() or 1) // processes))
+    shared = {**os.environ, "WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    shared.setdefault("OMP_NUM_THREADS", threads)
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "surefoot", *arguments], env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        )
+        for rank in range(processes)
+    ]
+    try:
+        while any(process.poll() is None for process in started):
+            if any(process.poll() for process in started):
+                break
+            time.sleep(0.1)
+    except KeyboardInterrupt:
+        return max(process.wait() for process in started)
+    for process in started:
+        if process.poll() is None:
+            process.terminate()
+        process.wait()
+    return next((process.returncode for process in started if process.returncode > 0), 0)
+
+
+def is_first() -> bool:
+    """Whether this process speaks for all."""
+    return os.environ.get("RANK", "0") == "0"

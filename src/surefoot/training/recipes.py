@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 import yaml
 
 from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
 from ..data.loading import load_data
 from ..data.settings import settings_of
+from ..data.splitting import SPLITS
 from ..errors import NotFound, SurefootError
 from ..models.classifier import Classifier
 from ..models.loading import load_model
 from ..objectives.base import Objective
-from ..objectives.methods import OBJECTIVES, build_objective
+from ..objectives.methods import OBJECTIVES, build_objective, load_method
 from ..schemas import check_keys, check_options, schema_of
 from ..version import VERSION
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 Section = dict[str, Any]
 NAMED = ("data", "model", "objective")
-SECTIONS = (*NAMED, "augmentation", "training", "seed", "surefoot")
+SECTIONS = (*NAMED, "augmentation", "training", "seed", "fingerprint", "surefoot")
 NOT_MODEL_OPTIONS = ("name", "data")
 NOT_DATA_OPTIONS = ("name", "model")
 ENVIRONMENT = ("device", "tracker", "output", "overwrite", "progress")  # where and how a run is made, not what it is
@@ -47,6 +50,7 @@ class Recipe:
     augmentation: Section | None  # None: what suits the data
     training: Section
     seed: int = 0
+    fingerprint: str | None = None  # of a model or data without a name, so that another one is not taken for it
 
     @classmethod
     def check(cls, given: Mapping[str, Any]) -> Recipe:
@@ -54,7 +58,7 @@ class Recipe:
         check_keys("section of a recipe", given, SECTIONS)
         parts = {section: _named(section, given) for section in NAMED}
         method = parts["objective"] or {}
-        objective = _checked("objective", method, OBJECTIVES.load(method["name"]), ()) or {}
+        objective = _checked("objective", method, load_method(method["name"]), ()) or {}
         training, augmentation = given.get("training") or {}, given.get("augmentation")
         for section, value in (("training", training), ("augmentation", augmentation)):
             if not isinstance(value, Mapping | None):
@@ -69,6 +73,7 @@ class Recipe:
             augmentation=None if augmentation is None else check_options("augmentation", Augmentation, augmentation),
             training=training_options(training),
             seed=seed,
+            fingerprint=given.get("fingerprint"),
         )
 
     @classmethod
@@ -86,7 +91,8 @@ class Recipe:
         if source and source.get("seed") == seed:
             source["seed"] = None  # the recipe's own
         method = {"name": OBJECTIVES.name_of(type(objective)), **objective.options()}
-        return cls(data.source or None, source, method, augmentation.options(), training_options(training), seed)
+        unnamed = fingerprint(model, data) if source is None or not data.source else None
+        return cls(data.source or None, source, method, augmentation.options(), training_options(training), seed, unnamed)
 
     @classmethod
     def read(cls, path: str | Path) -> Recipe:
@@ -94,6 +100,7 @@ class Recipe:
 
     def to_yaml(self) -> str:
         body = {"surefoot": VERSION, "seed": self.seed, **{s: getattr(self, s) for s in (*NAMED, "augmentation", "training")}}
+        body |= {"fingerprint": self.fingerprint} if self.fingerprint else {}
         return yaml.safe_dump(json.loads(json.dumps(body)), sort_keys=False)  # tuples as lists
 
     def load_data(self) -> Dataset:
@@ -128,6 +135,13 @@ class Recipe:
         if section is None:
             raise SurefootError(f"This run's {name} came from Python and has no name; pass it in yourself.")
         return section
+
+
+def fingerprint(model: Classifier, data: Dataset) -> str:
+    """A hash of the model's names and shapes and of what the data hold."""
+    shapes = [(key, tuple(value.shape)) for key, value in model.state_dict().items()]
+    splits = [(len(data.split(name)), getattr(data.split(name), "labels", torch.empty(0)).tolist()) for name in SPLITS]
+    return blake2b(repr((shapes, splits, data.class_names, data.image_size)).encode(), digest_size=8).hexdigest()
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:

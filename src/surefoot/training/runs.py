@@ -46,12 +46,19 @@ def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Pat
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise SurefootError(f"output must be a folder, and '{folder}' is a file.")
+    for leftover in folder.glob(".*.part"):  # of a process that was killed while it wrote
+        leftover.unlink()
     if overwrite:
         remove_run(folder)
-    elif (folder / RECIPE).is_file() and (folder / RECIPE).read_text(encoding="utf-8") != recipe.to_yaml():
+    elif (folder / RECIPE).is_file() and what_is_run((folder / RECIPE).read_text("utf-8")) != what_is_run(recipe.to_yaml()):
         raise SurefootError(f"'{folder}' holds another recipe's run; choose another output or pass overwrite (--overwrite).")
     write_text(folder / RECIPE, recipe.to_yaml())
     return folder
+
+
+def what_is_run(text: str) -> str:
+    """A recipe's text without the line that says which version wrote it."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("surefoot:"))
 
 
 def remove_run(folder: Path) -> None:
@@ -66,7 +73,7 @@ def finished_run(folder: Path | None, model: Classifier, objective: Objective) -
     if folder is None or not (folder / WEIGHTS).is_file():
         return None
     logger.info("%s is finished already", folder)
-    clear_state(folder)
+    objective.load_state_dict(load_run(folder, model).objective.state_dict())
     return replace(load_run(folder, model), objective=objective)
 
 

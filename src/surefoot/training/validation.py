@@ -25,6 +25,7 @@ def check_arguments(
     ema_decay: float | None,
     patience: int | None,
     keep: str,
+    clip_norm: float | None,
 ) -> None:
     """Refuse what cannot work, before anything is written."""
     require(epochs >= 1, "epochs", "at least 1", epochs)
@@ -32,6 +33,7 @@ def check_arguments(
     require(accumulation >= 1, "accumulation", "at least 1", accumulation)
     require(ema_decay is None or 0 < ema_decay < 1, "ema_decay", "above 0 and below 1", ema_decay)
     require(patience is None or patience >= 1, "patience", "at least 1", patience)
+    require(clip_norm is None or clip_norm > 0, "clip_norm", "positive", clip_norm)
     if keep not in KEEP:
         raise UnknownName("keep", keep, KEEP)
     if model.num_classes != data.num_classes:
