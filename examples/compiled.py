@@ -16,7 +16,7 @@ def main(epochs: int = 5, backend: str = "inductor") -> float:
         *(nn.Flatten(), nn.Linear(32 * 8 * 8, data.num_classes)),
     )
     compiled = torch.compile(net, backend=backend)
-    objective = sf.objectives.LabelSmoothing(smoothing=0.1)
+    objective = sf.objectives.Discriminative()
     optimiser = torch.optim.Adam(net.parameters(), lr=3e-3)
     order = torch.Generator().manual_seed(0)
 

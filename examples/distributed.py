@@ -16,7 +16,7 @@ def main(epochs: int = 5) -> float:
     layers = [nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU()]
     net = nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * 8 * 8, data.num_classes))
     parallel = DistributedDataParallel(net)  # gives every process the weights of the first
-    objective = sf.objectives.LabelSmoothing(smoothing=0.1)
+    objective = sf.objectives.Discriminative()
     optimiser = torch.optim.Adam(net.parameters(), lr=3e-3)
     order = torch.Generator().manual_seed(0)  # the same order in every process
 

@@ -9,7 +9,7 @@ import surefoot as sf
 
 
 class SurefootTrainer(Trainer):
-    objective = sf.objectives.LabelSmoothing(smoothing=0.1)
+    objective = sf.objectives.MaCS()
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         terms = self.objective(model, inputs["images"], inputs["labels"])

@@ -13,7 +13,7 @@ import surefoot as sf
 class Digits(lightning.LightningModule):
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
-        self.net, self.objective = net, sf.objectives.LabelSmoothing(smoothing=0.1)
+        self.net, self.objective = net, sf.objectives.MaCS()
 
     def training_step(self, batch, index):
         terms = self.objective(self.net, *batch)

@@ -15,7 +15,7 @@ def main(epochs: int = 5) -> float:
         *(nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU()),
         *(nn.Flatten(), nn.Linear(32 * 8 * 8, data.num_classes)),
     )
-    objective = sf.objectives.LabelSmoothing(smoothing=0.1)
+    objective = sf.objectives.MaCS()
     optimiser = torch.optim.Adam(net.parameters(), lr=3e-3)
     order = torch.Generator().manual_seed(0)
 

@@ -1,5 +1,7 @@
+import pytest
 import torch
 
+from surefoot import seeds
 from surefoot.seeds import derive, generator, global_seed
 
 
@@ -24,3 +26,13 @@ def test_global_seed_gives_the_callers_state_back():
     assert torch.equal(torch.rand(2), expected)
     with global_seed(7, "x"):
         assert torch.equal(torch.rand(2), inside)
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.2, 1.0, 5.0])
+def test_beta_and_dirichlet_have_their_moments(alpha):
+    draws = seeds.beta(alpha, (200_000,), torch.empty(0, dtype=torch.float64), seeds.generator(0))
+    assert draws.mean().item() == pytest.approx(0.5, abs=0.005)
+    assert draws.var().item() == pytest.approx(1 / (4 * (2 * alpha + 1)), rel=0.02)
+    shares = seeds.dirichlet(alpha, (100_000, 3), torch.empty(0, dtype=torch.float64), seeds.generator(1))
+    assert torch.allclose(shares.sum(1), torch.ones(100_000, dtype=torch.float64))
+    assert shares.var(0).tolist() == pytest.approx([2 / 9 / (3 * alpha + 1)] * 3, rel=0.03)

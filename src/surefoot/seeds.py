@@ -60,6 +60,32 @@ def draw(sample: Callable[..., Tensor], shape: Sequence[int], like: Tensor, gene
     return whole[rank * count : (rank + 1) * count].to(like.device)
 
 
+def log_gamma(alpha: float, shape: Sequence[int], like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Logarithms of draws from Gamma(alpha, 1), batch first, in float64.
+
+    Gamma(alpha) is Gamma(alpha + 1) * U^(1 / alpha): the draws themselves underflow for small alpha, their logarithms do not.
+    """
+
+    def sample(size: Sequence[int], generator: torch.Generator | None, device: torch.device, dtype: torch.dtype) -> Tensor:
+        # the sampler behind torch.distributions.Gamma, which itself takes no generator
+        above = torch._standard_gamma(torch.full(size, alpha + 1, dtype=torch.float64, device=device), generator=generator)
+        share = 1 - torch.rand(size, dtype=torch.float64, device=device, generator=generator)
+        return above.log() + share.log() / alpha
+
+    return draw(sample, shape, like, generator)
+
+
+def beta(alpha: float, shape: Sequence[int], like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Beta(alpha, alpha), batch first."""
+    pair = log_gamma(alpha, (*shape, 2), like, generator)
+    return (pair[..., 0] - pair[..., 1]).sigmoid().to(like.dtype)
+
+
+def dirichlet(alpha: float, shape: Sequence[int], like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Dirichlet(alpha, ..., alpha) over the last dimension, batch first."""
+    return log_gamma(alpha, shape, like, generator).softmax(-1).to(like.dtype)
+
+
 @contextmanager
 def global_seed(*keys: Key) -> Iterator[None]:
     """Run with torch's global generators seeded from these keys, and put the caller's back afterwards."""

@@ -38,7 +38,10 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Terms:
-    """What an objective gives for a batch: the scalar to minimise, its detached parts by name, and the clean logits."""
+    """What an objective gives for a batch: the scalar to minimise, its detached parts by name, and the logits.
+
+    The logits are those of the images as given, or of the changed ones where the method trains on nothing else.
+    """
 
     total: Tensor
     parts: dict[str, Tensor]

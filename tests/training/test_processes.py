@@ -23,7 +23,7 @@ from torch import nn
 from surefoot.types import Terms
 class Noisy(sf.objectives.CrossEntropy):
     def forward(self, model, images, labels, *, generator=None):
-        return super().forward(model, sf.views.GaussianNoise(0.2, 0.0)(images, generator), labels)
+        return super().forward(model, sf.views.GaussianNoise((0.0, 0.2))(images, generator), labels)
 kind, output = sys.argv[1:3]
 torch.manual_seed(0)
 norm = [nn.BatchNorm1d(24)] if kind == "norm" else []
@@ -153,7 +153,7 @@ def test_shares_and_draws():
     for rank in range(2):
         with sharded(rank, 2):
             assert torch.equal(draw(torch.randn, (4, 3), like, generator(1)), whole[4 * rank : 4 * rank + 4])
-    images, view = torch.rand(8, 3, 4, 4), GaussianNoise(0.3, 0.0)
+    images, view = torch.rand(8, 3, 4, 4), GaussianNoise((0.0, 0.3))
     together = view(images, generator(2))
     for rank in range(2):
         with sharded(rank, 2):

@@ -14,7 +14,7 @@ def test_std_is_as_asked_and_nothing_is_clipped():
 
 
 def test_std_is_drawn_for_each_image():
-    change = GaussianNoise(0.2, min_std=0.0)(torch.zeros(400, 1, 32, 32), generator(0))
+    change = GaussianNoise((0.0, 0.2))(torch.zeros(400, 1, 32, 32), generator(0))
     stds = change.flatten(1).std(1)
     assert stds.min() < 0.01
     assert stds.max() > 0.19
@@ -28,6 +28,7 @@ def test_the_generator_decides(images):
     assert torch.equal(GaussianNoise(0.0)(images), images)
 
 
-def test_bad_range():
-    with pytest.raises(SurefootError, match="min_std must be between 0 and max_std"):
-        GaussianNoise(0.1, min_std=0.2)
+@pytest.mark.parametrize("std", [-0.1, (0.2, 0.1), (0.1, 0.2, 0.3), (-0.1, 0.1)])
+def test_bad_range(std):
+    with pytest.raises(SurefootError, match="std must be a number or \\(low, high\\) in"):
+        GaussianNoise(std)

@@ -19,9 +19,17 @@ from ..registry import Registry
 from ..schemas import defaults_of
 from ..training.loop import fit
 from ..training.recipes import NOT_TRAINING_OPTIONS
+from ..views.table import VIEWS
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-TABLES = {"objectives": OBJECTIVES, "models": MODELS, "data": DATASETS, "corruptions": CORRUPTIONS, "attacks": ATTACKS}
+TABLES = {
+    "objectives": OBJECTIVES,
+    "views": VIEWS,
+    "models": MODELS,
+    "data": DATASETS,
+    "corruptions": CORRUPTIONS,
+    "attacks": ATTACKS,
+}
 KINDS = [*TABLES, "training"]
 
 
@@ -31,7 +39,7 @@ def list_names(
     match: Annotated[str | None, typer.Option(help="With models: timm names that match, for example 'resnet*'")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
 ) -> None:
-    """What there is: objectives with their options, models, data, corruptions, attacks, training options."""
+    """What there is: objectives and views with their options, models, data, corruptions, attacks, training options."""
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     found = {name: rows(name, match) for name in KINDS if kind in (None, name)}
@@ -55,7 +63,7 @@ def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
         return [{"name": name, "help": f"default {value}"} for name, value in defaults_of(fit, NOT_TRAINING_OPTIONS).items()]
     registry: Registry = TABLES[kind]
     found: list[dict[str, Any]] = [{"name": entry.name, "help": entry.help} for entry in registry]
-    if kind == "objectives":
+    if kind in ("objectives", "views"):
         for line in found:
             line["options"] = defaults_of(registry.load(line["name"]))
     if kind == "models" and match is not None:

@@ -51,6 +51,18 @@ def rotations(degrees: Tensor) -> Tensor:
     return torch.stack([cos, -sin, zero, sin, cos, zero, zero, zero, one], 1).view(-1, 3, 3)
 
 
+def shears(x: Tensor, y: Tensor) -> Tensor:
+    """Matrices that read each output row x * (its height) to the right, and each column y * (its place) down: batch x 3 x 3."""
+    zero, one = torch.zeros_like(x), torch.ones_like(x)
+    return torch.stack([one, x, zero, y, one, zero, zero, zero, one], 1).view(-1, 3, 3)
+
+
+def translations(x: Tensor, y: Tensor) -> Tensor:
+    """Matrices that move each image's content right by x and down by y pixels: batch x 3 x 3."""
+    zero, one = torch.zeros_like(x), torch.ones_like(x)
+    return torch.stack([one, zero, -x, zero, one, -y, zero, zero, one], 1).view(-1, 3, 3)
+
+
 def perspectives(inwards: Tensor, height: int, width: int) -> Tensor:
     """Matrices that move the corners of each image's content inwards by so many pixels: batch x 3 x 3.
 

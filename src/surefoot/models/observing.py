@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from ..errors import SurefootError
 from ..types import Features, Images, Outputs
@@ -33,7 +35,7 @@ def find_head(module: nn.Module, images: Images) -> str:
         shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         raise SurefootError(f"{kind} must give a tensor of images x classes, got {shown}.")
     for name, features, output in reversed(calls):
-        if features.ndim == 2 and output.shape == logits.shape and torch.equal(output, logits):
+        if features.ndim == 2 and output.shape == logits.shape and torch.equal(output.nan_to_num(), logits.nan_to_num()):
             return name
     raise SurefootError(f"{kind} must end in one linear layer; no nn.Linear gives its output.")
 
@@ -52,6 +54,8 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 def observed(module: nn.Module, head: nn.Module, images: Images) -> Outputs:
     """The module's logits and the features that entered `head`, from one pass, with gradient."""
+    if is_compiled(module):
+        return _observed_compiled(module, head, images)
     seen: list[Features] = []
     hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     try:
@@ -61,3 +65,69 @@ def observed(module: nn.Module, head: nn.Module, images: Images) -> Outputs:
     if not seen:
         raise SurefootError(f"The final layer of {type(module).__name__} was not called.")
     return Outputs(logits, seen[-1])
+
+
+class Tap:
+    """A hook that stays on a layer and keeps the last thing that entered it."""
+
+    def __init__(self) -> None:
+        self.seen: Features | None = None
+
+    def __call__(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        self.seen = inputs[0]
+
+
+_TAPS: WeakKeyDictionary[nn.Module, Tap] = WeakKeyDictionary()
+
+
+def _observed_compiled(module: nn.Module, head: nn.Module, images: Images) -> Outputs:
+    """As `observed`: compiled code knows only the hooks that were there when it was compiled, so the hook stays.
+
+    A module that was compiled before it was first observed is compiled again, once.
+    """
+    if head not in _TAPS:
+        _TAPS[head] = Tap()
+        head.register_forward_pre_hook(_TAPS[head])
+    tap = _TAPS[head]
+    logits = module(images)
+    if tap.seen is None:
+        torch.compiler.reset()
+        logits = module(images)
+    if tap.seen is None:
+        raise SurefootError(f"The final layer of {type(module).__name__} was not called.")
+    features, tap.seen = tap.seen, None
+    return Outputs(logits, features)
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether `torch.compile` or `module.compile()` stands between the caller and the module."""
+    return any(hasattr(m, "_orig_mod") or getattr(m, "_compiled_call_impl", None) is not None for m in _wrappers(module))
+
+
+def bare(module: nn.Module) -> nn.Module:
+    """The module inside the wrappers of DDP and torch.compile."""
+    return _wrappers(module)[-1]
+
+
+def _wrappers(module: nn.Module) -> list[nn.Module]:
+    """The module, what it wraps, and so on."""
+    found = [module]
+    while True:
+        inner = getattr(module, "_orig_mod", None) or (module.module if isinstance(module, DistributedDataParallel) else None)
+        if inner is None:
+            return found
+        found.append(inner)
+        module = inner
+
+
+_HEADS: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+
+
+def head_of(module: nn.Module, images: Images) -> nn.Linear:
+    """The final linear layer of any module, wrapped or not; found once by running it on two of the images."""
+    inside = bare(module)
+    if inside not in _HEADS:
+        _HEADS[inside] = find_head(inside, images[:2].detach())
+    head = inside.get_submodule(_HEADS[inside])
+    assert isinstance(head, nn.Linear)
+    return head

@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from ..types import Images, Labels, Terms
-from .base import Objective
+from .base import Objective, weighted_sum
+from .passes import one_pass
 from .targets import as_targets, check_class_weights, weight_tensor
 
 
@@ -21,8 +22,8 @@ class CrossEntropy(Objective):
         self.class_weights = check_class_weights(class_weights)
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
-        logits = model(images)
+        logits = one_pass(model, images)
         loss = F.cross_entropy(
             logits, as_targets(labels, logits), weight_tensor(self.class_weights, logits), reduction="none"
         ).mean()
-        return Terms(loss, {"cross_entropy": loss.detach()}, logits)
+        return weighted_sum(logits, cross_entropy=(1, loss))

@@ -8,7 +8,8 @@ from torch.nn import functional as F
 
 from ..errors import require
 from ..types import Images, Labels, Terms
-from .base import Objective
+from .base import Objective, weighted_sum
+from .passes import one_pass
 from .targets import as_targets
 
 
@@ -21,10 +22,10 @@ class Focal(Objective):
         self.gamma = gamma
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
-        logits = model(images)
+        logits = one_pass(model, images)
         targets = as_targets(labels, logits)
         shares = targets if targets.ndim == 2 else F.one_hot(targets, logits.shape[1]).to(logits.dtype)
         log_p = logits.log_softmax(1)
         doubt = (-torch.expm1(log_p)).clamp_min(torch.finfo(log_p.dtype).tiny)  # 1 - p; its power has a gradient at 0
         loss = -(shares * doubt**self.gamma * log_p).sum(1).mean()
-        return Terms(loss, {"focal": loss.detach()}, logits)
+        return weighted_sum(logits, focal=(1, loss))

@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from ..errors import require
 from ..types import Images, Labels, Terms
-from .base import Objective
+from .base import Objective, weighted_sum
+from .passes import one_pass
 from .targets import as_targets, check_class_weights, weight_tensor
 
 
@@ -24,9 +25,9 @@ class LabelSmoothing(Objective):
         self.class_weights = check_class_weights(class_weights)
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
-        logits = model(images)
+        logits = one_pass(model, images)
         weights = weight_tensor(self.class_weights, logits)
         loss = F.cross_entropy(
             logits, as_targets(labels, logits), weights, label_smoothing=self.smoothing, reduction="none"
         ).mean()
-        return Terms(loss, {"smoothed_cross_entropy": loss.detach()}, logits)
+        return weighted_sum(logits, smoothed_cross_entropy=(1, loss))

@@ -18,6 +18,28 @@ OBJECTIVES = Registry(
             "Labels keep a share for every class",
         ),
         ("focal", "surefoot.objectives.focal:Focal", "Less weight on images that are already right"),
+        ("mixup", "surefoot.objectives.mixup:Mixup", "Pairs of images and labels mixed"),
+        ("cutmix", "surefoot.objectives.cutmix:CutMix", "A rectangle of another image pasted"),
+        ("augmix", "surefoot.objectives.augmix:AugMix", "Agreement on an image and two mixed chains of augmentations"),
+        ("macs", "surefoot.objectives.macs:MaCS", "Margin and consistency supervision"),
+        ("macs-augmix", "surefoot.objectives.macs_augmix:MaCSAugMix", "The sum of MaCS and AugMix"),
+        ("magnma", "surefoot.objectives.magnma:MAGNMA", "Misclassification-aware noise smoothing and mixed augmentations"),
+        (
+            "discriminative",
+            "surefoot.objectives.discriminative:Discriminative",
+            "Compact classes, far from boundaries",
+        ),
+        ("stability", "surefoot.objectives.stability:Stability", "Features of clean and noisy images close"),
+        ("noisy", "surefoot.objectives.noisy:NoisyOnly", "Noisy images only"),
+        ("clean-and-noisy", "surefoot.objectives.clean_and_noisy:CleanAndNoisy", "Every image as it is and with noise"),
+        ("diverse-noise", "surefoot.objectives.diverse_noise:DiverseNoise", "Noise of many levels"),
+        (
+            "rse",
+            "surefoot.objectives.random_self_ensemble:RandomSelfEnsemble",
+            "Noise in training and at test time",
+        ),
+        ("adversarial", "surefoot.objectives.adversarial:AdversarialTraining", "The worst image near each, by PGD"),
+        ("trades", "surefoot.objectives.trades:TRADES", "Agreement with the worst image near each"),
     ],
 )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from ..data.augmentation import Augmentation, apply
 from ..errors import SurefootError, require
 from ..models.classifier import Classifier
-from ..objectives.base import Objective
+from ..objectives.base import NotFinite, Objective
 from ..seeds import generator, reseed, sharded
 from ..types import Batch, Terms
 from .optimisation import build_optimiser, build_schedule
@@ -90,8 +91,9 @@ class Engine:
             zip(images.chunk(self.accumulation), batch.labels.chunk(self.accumulation), strict=True)
         ):
             with self.syncing(place), sharded(rank, processes):
-                terms = self.step(some, labels, generator(self.seed, epoch, number, place, "objective"))
-                check_finite(terms, epoch, number)
+                with locating(epoch, number):
+                    terms = self.step(some, labels, generator(self.seed, epoch, number, place, "objective"))
+                    check_finite(terms)
                 self.accelerator.backward(terms.total / self.accumulation)
             found.append(terms)
         if self.clip_norm is not None:
@@ -151,16 +153,24 @@ def moving_average(model: nn.Module, decay: float | None) -> Any:
     return ModelEmaV3(model, decay=decay, use_warmup=True)
 
 
-def check_finite(terms: Terms, epoch: int, number: int) -> None:
+def check_finite(terms: Terms) -> None:
     """Stop at the first loss that is not a number, and name the term that broke."""
-    if bool(torch.isfinite(terms.total)):
-        return
-    broken = [name for name, value in terms.parts.items() if not bool(torch.isfinite(value))]
-    said = ", ".join(broken) or "the total (its parts are finite)"
-    raise SurefootError(
-        f"The loss is not finite at epoch {epoch + 1}, step {number + 1}: {said}. "
-        "Lower learning_rate or set clip_norm; the last finished epoch is kept."
-    )
+    if not bool(torch.isfinite(terms.total)):
+        broken = [name for name, value in terms.parts.items() if not bool(torch.isfinite(value))]
+        raise NotFinite(broken or ["total"], terms.logits.detach())
+
+
+@contextmanager
+def locating(epoch: int, number: int) -> Iterator[None]:
+    """Say where a loss stopped being a number, and what to do."""
+    try:
+        yield
+    except NotFinite as error:
+        said = ", ".join(error.terms) if error.terms != ["total"] else "the total (its parts are finite)"
+        raise SurefootError(
+            f"The loss is not finite at epoch {epoch + 1}, step {number + 1}: {said}. "
+            "Lower learning_rate or set clip_norm; the last finished epoch is kept."
+        ) from error
 
 
 def mean_terms(found: list[Terms]) -> Terms:

@@ -70,6 +70,7 @@ def fit(
     """
     given = dict(locals())
     check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep, clip_norm)
+    objective.prepare(model.num_classes, model.feature_dim)
     given["augmentation"] = data.augmentation if augmentation is None else augmentation
     options = {name: given[name] for name in training_option_names()}
     recipe = Recipe.of(model, objective, data, given["augmentation"], options, seed)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
-from ..errors import require
 from ..seeds import draw
 from ..types import Images
+from .base import Span, View, check_span, uniform
 
 
-class GaussianNoise:
-    """Add N(0, std^2) to every pixel, with std drawn from U(min_std, max_std) for each image.
+class GaussianNoise(View):
+    """Add N(0, std^2) to every pixel; `std` is one number, or (low, high) for a level drawn for each image.
 
     The result is not clipped: clipping halves the variance at black pixels and breaks the small-noise limit.
     """
 
-    def __init__(self, max_std: float = 0.1, min_std: float | None = None) -> None:
-        low = max_std if min_std is None else min_std
-        require(0 <= low <= max_std, "min_std", f"between 0 and max_std = {max_std}", low)
-        self.max_std, self.min_std = max_std, low
+    def __init__(self, std: Span = 0.1) -> None:
+        self.std, self._ends = std, check_span("std", std, 0, math.inf)
 
     def __call__(self, images: Images, generator: torch.Generator | None = None) -> Images:
-        share = draw(torch.rand, (len(images), 1, 1, 1), images, generator)
-        std = self.min_std + (self.max_std - self.min_std) * share
-        return images + std * draw(torch.randn, images.shape, images, generator)
+        std = uniform(self._ends, images, generator).view(-1, 1, 1, 1)
+        return draw(torch.randn, images.shape, images, generator).mul_(std).add_(images)

@@ -1,0 +1,155 @@
+"""The discriminative loss with noisy alignment: compact classes, far from every boundary, for clean and noisy images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..errors import SurefootError, UnknownName, require
+from ..models.observing import head_of
+from ..types import Features, Images, Labels, Outputs, Terms, check_labels
+from ..views.noise import GaussianNoise
+from ..views.table import build_view
+from .base import Objective, weighted_sum
+from .centroids import ClassMeans, class_means, with_momentum
+from .gathering import summed
+from .passes import check_batch_norm, full_precision, in_full, outputs_of, perturbed
+
+CENTROIDS = ("partial", "momentum", "batch")
+
+
+class Discriminative(Objective):
+    """L = CE + compact_weight compact + margin_weight margin + regulariser_weight regulariser + noise_weight noisy.
+
+    (discriminative-noise Eq. 7 to 13; `compactness`, `boundary_margin` and `centroid_norm` below are its terms.) Centroids come
+    from clean features only: the mean of the batch, one with momentum, or "partial", which takes the one with momentum for
+    compactness and noisy alignment and the batch mean for margin and regulariser (section 4.4). They are buffers and are saved.
+    Over several processes the terms are those of the global batch. `radius` and `distance` are the paper's delta_v and delta_d;
+    it takes distance 3 for MobileNetV3. `view` is used in place of the noise. Sizes come from the model if they are not given.
+    """
+
+    centroid_table: Tensor
+    seen: Tensor
+
+    def __init__(
+        self,
+        num_classes: int | None = None,
+        feature_dim: int | None = None,
+        radius: float = 0.5,
+        distance: float = 5.0,
+        compact_weight: float = 1.0,
+        margin_weight: float = 1.0,
+        regulariser_weight: float = 1e-3,
+        noise_weight: float = 1.0,
+        noise_std: float = 0.06,
+        centroids: str = "partial",
+        momentum: float = 0.9,
+        view: Any = None,
+        batch_norm: str = "apart",
+    ) -> None:
+        super().__init__()
+        weights = {
+            "compact_weight": compact_weight,
+            "margin_weight": margin_weight,
+            "regulariser_weight": regulariser_weight,
+            "noise_weight": noise_weight,
+        }
+        for name, value in {"radius": radius, "distance": distance, "noise_std": noise_std, **weights}.items():
+            require(value >= 0, name, "at least 0", value)
+        require(0 <= momentum < 1, "momentum", "at least 0 and below 1", momentum)
+        if centroids not in CENTROIDS:
+            raise UnknownName("centroids", centroids, CENTROIDS)
+        self.num_classes, self.feature_dim = num_classes, feature_dim
+        self.radius, self.distance = radius, distance
+        self.compact_weight, self.margin_weight, self.regulariser_weight, self.noise_weight = weights.values()
+        self.noise_std, self.centroids, self.momentum, self.view = noise_std, centroids, momentum, view
+        self.batch_norm = check_batch_norm(batch_norm)
+        self.perturb = GaussianNoise(noise_std) if view is None else build_view(view)
+        if num_classes is not None and feature_dim is not None:
+            self.prepare(num_classes, feature_dim)
+
+    def prepare(self, num_classes: int, feature_dim: int) -> None:
+        """Make the table of centroids, once; another size later is an error."""
+        for name, size in (("num_classes", num_classes), ("feature_dim", feature_dim)):
+            given = getattr(self, name)
+            if given is not None and given != size:
+                raise SurefootError(f"{name} must be the model's {size}, got {given}.")
+            setattr(self, name, size)
+        if not hasattr(self, "centroid_table"):
+            self.register_buffer("centroid_table", torch.zeros(num_classes, feature_dim))
+            self.register_buffer("seen", torch.zeros(num_classes, dtype=torch.bool))
+
+    def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
+        head = head_of(model, images)
+        self.prepare(head.out_features, head.in_features)
+        if self.centroid_table.device != images.device:
+            self.to(images.device)
+        batches = [images, perturbed(self.perturb, images, generator)] if self.noise_weight > 0 else [images]
+        clean, *noisy = outputs_of(model, batches, self.batch_norm)
+        labels = check_labels(labels, head.out_features, len(images))
+        with full_precision(images):
+            return self.terms(head, labels, clean, noisy)
+
+    def terms(self, head: nn.Linear, labels: Labels, clean: Outputs, noisy: list[Outputs]) -> Terms:
+        """The loss, from logits and features."""
+        clean, *noisy = (Outputs(each.logits, in_full(each.features)) for each in (clean, *noisy))
+        batch = class_means(clean.features, labels, head.out_features)
+        moving = with_momentum(batch, self.centroid_table, self.seen, self.momentum)
+        self.remember(batch, moving)
+        near = batch.means if self.centroids == "batch" else moving
+        far = moving if self.centroids == "momentum" else batch.means
+        terms = {
+            "cross_entropy": (1.0, F.cross_entropy(in_full(clean.logits), labels)),
+            "compact": (self.compact_weight, compactness(clean.features, labels, near, batch, self.radius)),
+            "margin": (self.margin_weight, boundary_margin(far, batch.present, head, self.distance)),
+            "regulariser": (self.regulariser_weight, centroid_norm(far)),
+        }
+        if noisy:
+            terms["noisy"] = (self.noise_weight, compactness(noisy[0].features, labels, near, batch, self.radius))
+        return weighted_sum(clean.logits, **terms)
+
+    @torch.no_grad()
+    def remember(self, batch: ClassMeans, moving: Tensor) -> None:
+        """Keep the new centroids, in training only."""
+        if self.training:
+            self.centroid_table[batch.present] = moving.to(self.centroid_table.dtype)
+            self.seen[batch.present] = True
+
+
+def compactness(features: Features, labels: Labels, centroids: Tensor, batch: ClassMeans, radius: float) -> Tensor:
+    """mean over classes of the class mean of max(0, ||m_c - q|| - radius)^2  (Eq. 8, and Eq. 12 for noisy features)."""
+    place = batch.place_of(labels)
+    distance = torch.linalg.vector_norm(centroids[place] - features, dim=1)
+    excess = (distance - radius).clamp_min(0).square()
+    return summed((excess / batch.counts[place]).sum() / len(batch.present))
+
+
+def boundary_margin(centroids: Tensor, classes: Tensor, head: nn.Linear, distance: float) -> Tensor:
+    """mean over classes c of max over i != c of max(0, distance - s_ci), s_ci the signed distance of m_c to P_ci  (Eq. 9, 10).
+
+    s_ci = (z_c(m_c) - z_i(m_c)) / ||W_c - W_i||: as Eq. 9, and with a gradient on the boundary too. The first of equals.
+    """
+    logits = F.linear(centroids, head.weight.to(centroids.dtype), None if head.bias is None else head.bias.to(centroids.dtype))
+    gap = logits.gather(1, classes[:, None]) - logits
+    own = F.one_hot(classes, head.out_features).bool()
+    norms = row_distances(head.weight[classes], head.weight).to(gap.dtype).masked_fill(own, 1.0)
+    signed = (gap / norms).masked_fill(own, torch.inf)
+    return (distance - signed.min(1).values).clamp_min(0).mean()
+
+
+def row_distances(a: Tensor, b: Tensor) -> Tensor:
+    """||a_i - b_j|| from one product, in float64 (where there is one), so that no rows x rows x dimensions tensor is made."""
+    wide = torch.float32 if a.device.type == "mps" else torch.float64
+    a, b = a.to(wide), b.to(wide)
+    square = a.square().sum(1, keepdim=True) + b.square().sum(1) - 2 * a @ b.mT
+    distances: Tensor = square.clamp_min(torch.finfo(torch.float32).tiny).sqrt()
+    return distances
+
+
+def centroid_norm(centroids: Tensor) -> Tensor:
+    """mean over classes of ||m_c||  (Eq. 11)."""
+    norms: Tensor = torch.linalg.vector_norm(centroids, dim=1)
+    return norms.mean()

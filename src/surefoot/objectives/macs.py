@@ -1,0 +1,75 @@
+"""MaCS: margin and consistency supervision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..errors import require
+from ..models.logit_margins import logit_margins
+from ..types import Images, Labels, Logits, Terms, check_labels
+from ..views.blur import GaussianBlur
+from ..views.combining import AnyView, Chain
+from ..views.noise import GaussianNoise
+from ..views.table import build_view
+from .base import Objective, weighted_sum
+from .divergences import kl
+from .passes import check_batch_norm, logits_of, one_pass, perturbed
+
+
+class MaCS(Objective):
+    """L = CE + margin_weight mean max(0, margin - gamma(x))^2 + consistency_weight mean D(p(x) || p(T(x)))  (macs Eq. 6).
+
+    gamma(x) = f_y - max over j != y of f_j (Eq. 3). T is blur, then noise (section 3.3), or the given view; the gradient goes
+    through both sides of D (Algorithm 1). `batch_norm` says whether batch norm sees clean and perturbed images "apart", as in
+    Algorithm 1, or "together".
+
+    `consistency_stride` n measures D on every n-th image of the batch, which must be shuffled: the same term from fewer images.
+    It costs about 1 + 1 / n of a cross-entropy step in place of 2; docs/how-to-choose.md says what is kept.
+    """
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        margin_weight: float = 0.1,
+        consistency_weight: float = 0.5,
+        view: Any = None,
+        batch_norm: str = "apart",
+        consistency_stride: int = 1,
+    ) -> None:
+        super().__init__()
+        require(margin >= 0, "margin", "at least 0", margin)
+        require(margin_weight >= 0, "margin_weight", "at least 0", margin_weight)
+        require(consistency_weight >= 0, "consistency_weight", "at least 0", consistency_weight)
+        require(consistency_stride >= 1, "consistency_stride", "at least 1", consistency_stride)
+        self.margin, self.margin_weight, self.consistency_weight = margin, margin_weight, consistency_weight
+        self.view, self.batch_norm, self.consistency_stride = view, check_batch_norm(batch_norm), consistency_stride
+        self.perturb = blur_then_noise() if view is None else build_view(view)
+
+    def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
+        if self.consistency_weight == 0:
+            clean, consistency = one_pass(model, images), images.new_zeros(())
+        else:
+            chosen = images[:: self.consistency_stride]
+            clean, other = logits_of(model, [images, perturbed(self.perturb, chosen, generator)], self.batch_norm)
+            consistency = kl(clean[:: self.consistency_stride], other).mean()
+        labels = check_labels(labels, clean.shape[1], len(images))
+        return weighted_sum(
+            clean,
+            cross_entropy=(1, F.cross_entropy(clean, labels)),
+            margin=(self.margin_weight, margin_loss(clean, labels, self.margin)),
+            consistency=(self.consistency_weight, consistency),
+        )
+
+
+def margin_loss(logits: Logits, labels: Labels, margin: float) -> Tensor:
+    """mean of max(0, margin - gamma(x))^2  (Eq. 4)."""
+    return (margin - logit_margins(logits, labels)).clamp_min(0).square().mean()
+
+
+def blur_then_noise() -> AnyView:
+    """Section 3.3: Gaussian blur, 3 x 3 with sigma from U(0.1, 2), then Gaussian noise of standard deviation 0.1."""
+    return Chain([GaussianBlur((0.1, 2.0)), GaussianNoise(0.1)])

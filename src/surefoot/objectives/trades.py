@@ -1,0 +1,46 @@
+"""TRADES: accuracy on the image, agreement on the worst image near it (Zhang et al. 2019)."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from ..attacks.projected_gradient import kl_pgd
+from ..errors import require
+from ..models.observing import bare
+from ..types import Images, Labels, Terms
+from .adversarial import check_budget
+from .base import Objective, weighted_sum
+from .divergences import kl
+from .passes import check_batch_norm, logits_of
+from .targets import as_targets
+
+
+class TRADES(Objective):
+    """L = CE(x) + weight max over ||d||_inf <= eps of D(p(x) || p(x + d))  (magnma Eq. 3); x + d stays in [0, 1].
+
+    The maximum is sought by PGD on D from a random start, where its gradient is not 0. The weight is ours, not the paper's.
+    """
+
+    def __init__(
+        self,
+        eps: float = 8 / 255,
+        steps: int = 7,
+        step_size: float | None = None,
+        weight: float = 6.0,
+        batch_norm: str = "apart",
+    ) -> None:
+        super().__init__()
+        require(weight >= 0, "weight", "at least 0", weight)
+        self.eps, self.steps, self.step_size = check_budget(eps, steps, step_size)
+        self.weight, self.batch_norm = weight, check_batch_norm(batch_norm)
+
+    def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
+        attacked = kl_pgd(bare(model), images, self.eps, self.steps, self.step_size, generator=generator)
+        clean, other = logits_of(model, [images, attacked], self.batch_norm)
+        return weighted_sum(
+            clean,
+            cross_entropy=(1, F.cross_entropy(clean, as_targets(labels, clean))),
+            robustness=(self.weight, kl(clean, other).mean()),
+        )

@@ -1,0 +1,98 @@
+"""Views by name, and as a recipe writes them: `noise`, `blur+noise`, `{name: noise, std: 0.06}`, or a list for a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ..errors import SurefootError
+from ..registry import Registry
+from ..schemas import check_options
+from ..types import Images
+from .base import View
+from .combining import Chain
+
+AnyView = Callable[..., Images]
+UNNAMED = "python:"
+
+VIEWS = Registry(
+    "view",
+    [
+        ("noise", "surefoot.views.noise:GaussianNoise", "Gaussian noise, one level or a range"),
+        ("blur", "surefoot.views.blur:GaussianBlur", "Gaussian blur with a small kernel"),
+        ("jpeg", "surefoot.views.compression:JPEG", "JPEG compression"),
+        ("rotate-translate", "surefoot.views.motion:RotateTranslate", "A few degrees and pixels"),
+        ("shear", "surefoot.views.motion:Shear", "Shear along both sides"),
+        ("autocontrast", "surefoot.views.tones:AutoContrast", "Every channel stretched to the whole range"),
+        ("equalize", "surefoot.views.tones:Equalize", "Every level used equally often"),
+        ("posterize", "surefoot.views.tones:Posterize", "Fewer bits"),
+        ("solarize", "surefoot.views.tones:Solarize", "Bright pixels inverted"),
+        ("augmix", "surefoot.views.augmix:AugMixChains", "Mixed chains of nine operations"),
+        ("mixed-tone", "surefoot.views.mixing:MixedTone", "The image mixed with one change of its tone"),
+        ("one-of", "surefoot.views.combining:OneOf", "One of several views for each image"),
+        ("chain", "surefoot.views.combining:Chain", "Views one after the other"),
+    ],
+)
+
+
+class Unnamed(View):
+    """Stands for a view that came from Python when a run is read again: its name is known, its code is not."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, images: Images, generator: torch.Generator | None = None) -> Images:
+        raise SurefootError(f"The view '{self.name}' came from Python and is not part of the recipe; pass it in again.")
+
+
+def build_view(given: Any) -> AnyView:
+    """A view from its name, its mapping, a list of views, or itself."""
+    if isinstance(given, str) and given.startswith(UNNAMED):
+        return Unnamed(given.removeprefix(UNNAMED))
+    if isinstance(given, str):
+        names = given.split("+") if ":" not in given else [given]
+        return _named(names[0].strip(), {}) if len(names) == 1 else Chain([name.strip() for name in names])
+    if isinstance(given, Mapping):
+        options = dict(given)
+        if not isinstance(options.get("name"), str):
+            raise SurefootError(f"view must have a name, got {dict(given)!r}.")
+        return _named(options.pop("name"), options)
+    if isinstance(given, Sequence):
+        return Chain(given)
+    if not callable(given):
+        raise SurefootError(f"view must be a name, a mapping, a list of views or a callable, got {given!r}.")
+    view: AnyView = given
+    return view
+
+
+def describe_view(view: Any) -> Any:
+    """What `build_view` makes the same view from, in words and numbers; only the name of a callable from elsewhere."""
+    if isinstance(view, Chain | Sequence) and not isinstance(view, str):
+        return [describe_view(each) for each in (view.views if isinstance(view, Chain) else view)]
+    if isinstance(view, Unnamed):
+        return UNNAMED + view.name
+    if isinstance(view, View) and VIEWS.name_of(type(view)) in VIEWS:
+        options = {key: _plain(value) for key, value in view.options().items()}
+        return {"name": VIEWS.name_of(type(view)), **options}
+    if callable(view):
+        return UNNAMED + getattr(view, "__qualname__", type(view).__qualname__)
+    return view
+
+
+def _named(name: str, options: Mapping[str, Any]) -> AnyView:
+    target = VIEWS.load(name)
+    if isinstance(target, type):
+        made: AnyView = target(**check_options(f"view '{name}'", target, options))
+        return made
+    if options:
+        raise SurefootError(f"view '{name}' is a function and takes no options, got {dict(options)!r}.")
+    function: AnyView = target
+    return function
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [describe_view(each) if callable(each) else each for each in value]
+    return value

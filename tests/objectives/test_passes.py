@@ -1,0 +1,166 @@
+"""Clean and perturbed passes: apart and together, wrapped models, views that misbehave."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+import surefoot as sf
+from surefoot.errors import SurefootError
+from surefoot.objectives.methods import OBJECTIVES, build_objective
+from surefoot.objectives.passes import has_batch_norm, logits_of, outputs_of
+from surefoot.seeds import generator
+
+LABELS = torch.arange(6) % 5
+
+
+def normed():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(784, 5))
+
+
+def test_apart_and_together(images):
+    """Apart: statistics of each batch. Together: statistics of all."""
+    net, other = normed(), images.flip(0) ** 2
+    apart = logits_of(net, [images, other], "apart")
+    assert torch.allclose(apart[0], net(images), atol=1e-6)
+    assert torch.allclose(apart[1], net(other), atol=1e-6)
+    together = logits_of(net, [images, other], "together")
+    assert torch.allclose(torch.cat(together), net(torch.cat([images, other])), atol=1e-6)
+    assert not torch.allclose(together[1], apart[1], atol=1e-2)
+
+
+def test_without_batch_norm_one_pass_is_the_same(images):
+    torch.manual_seed(0)
+    calls = []
+    net = nn.Sequential(nn.Flatten(), nn.LayerNorm(768), nn.Linear(768, 8), nn.ReLU(), nn.Linear(8, 5))
+    net.register_forward_pre_hook(lambda _, inputs: calls.append(len(inputs[0])))
+    first, second = outputs_of(net, [images, images[:3] ** 2], "apart")
+    assert calls[-1] == 9
+    assert torch.allclose(first.logits, net(images), atol=1e-6)
+    assert torch.allclose(second.features, net[:4](images[:3] ** 2), atol=1e-6)
+    frozen = normed().eval()  # batch norm that takes no statistics makes no difference either
+    assert not has_batch_norm(frozen)
+    assert has_batch_norm(normed())
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        (lambda x, generator=None: x[:, :, 1:], "view <lambda>'s shape must be (6, 3, 16, 16), got (6, 3, 15, 16)"),
+        (lambda x, generator=None: x.double(), "view <lambda>'s dtype must be torch.float32, got torch.float64"),
+        (lambda x, generator=None: x / 0, "view <lambda>'s pixels must be finite, got NaN or infinity"),
+        (lambda x, generator=None: None, "view <lambda>'s result must be a tensor, got 'NoneType'"),
+    ],
+)
+def test_bad_views(images, view, message):
+    for objective in (sf.objectives.MaCS(view=view), sf.objectives.Stability(view=view), sf.objectives.NoisyOnly(view=view)):
+        with pytest.raises(SurefootError, match=re.escape(message)):
+            objective(normed(), images, LABELS)
+
+
+@pytest.mark.parametrize("name", ["macs", "augmix", "discriminative", "stability", "trades"])
+@pytest.mark.parametrize("before", [False, True])
+def test_compiled_models_give_the_same(images, name, before):
+    """Features are seen in compiled code too, also where the model was compiled and run before."""
+    torch.compiler.reset()
+    plain, compiled = normed(), normed()
+    fast = torch.compile(compiled, backend="aot_eager")
+    if before:
+        fast(images)
+        plain(images)
+    for step in range(2):
+        a, b = (
+            build_objective(name, {})(net, images * (1 - 0.01 * step), LABELS, generator=generator(step))
+            for net in (plain, fast)
+        )
+        assert a.total.item() == pytest.approx(b.total.item(), rel=1e-4), name
+        a.total.backward()
+        b.total.backward()
+    for p, q in zip(plain.parameters(), compiled.parameters(), strict=True):
+        assert torch.allclose(p.grad, q.grad, atol=1e-4)
+    torch.compiler.reset()
+
+
+WRAPPED = """
+import sys, torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+import surefoot as sf
+from surefoot.objectives.methods import OBJECTIVES, build_objective
+from surefoot.seeds import generator, sharded
+
+def net(norm):
+    torch.manual_seed(0)
+    body = [nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4) if norm else nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten()]
+    return nn.Sequential(*body, nn.Linear(144, 8), nn.ReLU(), nn.Linear(8, 5)).double()
+
+distributed.init_process_group("gloo")
+rank, count = distributed.get_rank(), distributed.get_world_size()
+images = torch.rand(8, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+labels = torch.tensor([0, 0, 0, 1, 2, 2, 1, 0])  # the second half has other classes, and 3 and 4 are missing
+mine = slice(rank * 4, rank * 4 + 4)
+found = {}
+for name in OBJECTIVES.names:
+    model, objective = net(False), build_objective(name, {})
+    parallel = DistributedDataParallel(model)
+    for step in range(2):
+        with sharded(rank, count):
+            terms = objective(parallel, images[mine], labels[mine], generator=generator(step))
+        parallel.zero_grad()
+        terms.total.backward()
+    found[name] = {k: p.grad.clone() for k, p in model.named_parameters()} | dict(objective.state_dict()) | {
+        "part " + k: v for k, v in terms.parts.items()}
+    normed = DistributedDataParallel(net(True))  # buffers are broadcast at each call: two calls must not break a backward pass
+    build_objective(name, {})(normed, images[mine], labels[mine]).total.backward()
+if rank == 0:
+    torch.save(found, sys.argv[1])
+distributed.destroy_process_group()
+"""
+
+
+def test_two_processes_equal_one_for_every_method(tmp_path):
+    """Loss, gradients and centroids of DDP with two processes against the global batch in one.
+
+    Mixup and CutMix look for partners in their own process, so only their running is checked.
+    """
+    import os
+    import subprocess
+    import sys
+
+    script, output = tmp_path / "wrapped.py", tmp_path / "found.pt"
+    script.write_text(WRAPPED)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [*launcher, str(script), str(output)], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    two = torch.load(output, weights_only=True)
+    images = torch.rand(8, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    labels = torch.tensor([0, 0, 0, 1, 2, 2, 1, 0])
+    for name in OBJECTIVES.names:
+        if name in ("mixup", "cutmix"):
+            continue
+        torch.manual_seed(0)
+        layers = [
+            nn.Conv2d(3, 4, 3),
+            nn.GroupNorm(2, 4),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(144, 8),
+            nn.ReLU(),
+            nn.Linear(8, 5),
+        ]
+        net, objective = nn.Sequential(*layers).double(), build_objective(name, {})
+        for step in range(2):
+            terms = objective(net, images, labels, generator=generator(step))
+            net.zero_grad()
+            terms.total.backward()
+        for key, p in net.named_parameters():
+            assert torch.allclose(two[name][key], p.grad, atol=1e-6), (name, key)
+        for key, value in objective.state_dict().items():
+            assert torch.allclose(two[name][key].double(), value.double(), atol=1e-6), (name, key)
+        if name == "discriminative":  # its own terms are global; a mean over images is each process's own
+            for part in ("compact", "margin", "regulariser", "noisy"):
+                assert two[name]["part " + part].item() == pytest.approx(terms.parts[part].item(), abs=1e-6), part
