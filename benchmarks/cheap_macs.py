@@ -62,12 +62,15 @@ def main() -> None:
     parser.add_argument("--cifar", type=Path, help="folder with train/ and test/ of CIFAR-10")
     parser.add_argument("--runs", type=Path, default=Path("runs/cheap-macs"))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--train-only", action="store_true")
+    parser.add_argument("--only", help="a part of the name of a data set")
+    parser.add_argument("--train-only", action="store_true", help="leave the measurements for another call")
     given = parser.parse_args()
-    sets = {"digits": (lambda: sf.load_data("digits"), 30)}
+    sets = {"digits": (lambda: sf.load_data("digits"), 20)}
     if given.cifar:
-        sets["a tenth of CIFAR-10"] = (lambda: sf.load_data(str(given.cifar), fraction=0.1, image_size=32), 20)
+        sets["a tenth of CIFAR-10"] = (lambda: sf.load_data(str(given.cifar), fraction=0.1, image_size=32), 12)
     for title, (load, epochs) in sets.items():
+        if given.only and given.only not in title:
+            continue
         data = load()
         print(f"\n{title}: {len(data.train)} training images, {epochs} epochs, {given.seeds} seeds, mean and deviation in %\n")
         print("| | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (len(COLUMNS) + 1))

@@ -147,6 +147,73 @@ def test_accelerate_that_lost_its_processes_is_refused(tmp_path):
     assert not (tmp_path / "r").exists()
 
 
+LAUNCHED = """
+import sys, torch, surefoot as sf
+from accelerate import debug_launcher
+from torch import nn
+
+def train():
+    torch.manual_seed(0)
+    model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), nn.ReLU(), nn.Linear(24, 10)), 0.5, 0.5, 32)
+    data = sf.load_data("digits")
+    sf.fit(model, sf.objectives.MaCS(), data, epochs=2, batch_size=64, learning_rate=0.05, device="cpu", output=sys.argv[2],
+           progress=False)
+
+if __name__ == "__main__":
+    debug_launcher(train, num_processes=2) if sys.argv[1] == "2" else train()
+"""
+
+
+def test_accelerates_own_launcher(tmp_path):
+    """The form that starts two processes on a CPU; MaCS draws its noise for the global batch."""
+    script = tmp_path / "script.py"
+    script.write_text(LAUNCHED)
+    weights = []
+    for count in (1, 2):
+        command = [sys.executable, "-W", "error::FutureWarning", str(script), str(count), str(tmp_path / str(count))]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        assert done.returncode == 0, done.stderr
+        weights.append(read_tensors("weights", tmp_path / str(count) / "model.safetensors"))
+    for name in weights[0]:
+        assert torch.allclose(weights[0][name], weights[1][name], atol=1e-5), name
+
+
+def test_two_processes_killed_go_on_to_the_same_weights(tmp_path):
+    """kill -9 of both; the same command goes on from the last finished epoch."""
+    import signal
+    import time
+
+    def command(output):
+        options = (
+            "--epochs",
+            "3",
+            "--fraction",
+            "0.3",
+            "--batch-size",
+            "64",
+            "--processes",
+            "2",
+            "--quiet",
+            "--output",
+            str(output),
+        )
+        return [sys.executable, "-m", "surefoot", "train", "--objective", "discriminative", *options]
+
+    assert subprocess.run(command(tmp_path / "whole")).returncode == 0
+    process = subprocess.Popen(command(tmp_path / "killed"), start_new_session=True)
+    until = time.monotonic() + 120
+    while not list((tmp_path / "killed" / "state").glob("epoch-*")) and time.monotonic() < until:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    assert subprocess.run(command(tmp_path / "killed")).returncode == 0
+    for file in ("model.safetensors", "objective.safetensors"):
+        whole, killed = (read_tensors("weights", tmp_path / name / file) for name in ("whole", "killed"))
+        for name in whole:
+            assert torch.allclose(whole[name].float(), killed[name].float(), atol=1e-6), name
+
+
 def test_shares_and_draws():
     like = torch.zeros(1)
     whole = draw(torch.randn, (8, 3), like, generator(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -137,7 +138,9 @@ def build_engine(accelerator: Any, model: Classifier, objective: Objective, imag
     course = ("schedule", "epochs", "warmup_epochs", "decay_epochs", "decay_rate")
     schedule = build_schedule(plain, steps=steps, **{name: options[name] for name in course})
     average = moving_average(model, options["ema_decay"])
-    step, optimiser = accelerator.prepare(whole, plain)
+    with warnings.catch_warnings():  # accelerate has no word yet for the new name of this argument of DDP
+        warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
+        step, optimiser = accelerator.prepare(whole, plain)
     return Engine(
         accelerator, step, model, objective, optimiser, plain, schedule, average, options["augmentation"], options["seed"],
         batch_size, steps, options["accumulation"], options["clip_norm"], options["channels_last"],
