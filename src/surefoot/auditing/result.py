@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,9 +99,11 @@ class Audit:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses and estimates as dictionaries, tuples as lists."""
+    """Dataclasses and estimates as dictionaries, tuples as lists, and None for a number that is not defined."""
     if isinstance(value, Estimate):
-        return {"value": float(value), "low": value.low, "high": value.high}
+        return {"value": plain(float(value)), "low": plain(value.low), "high": plain(value.high)}
+    if isinstance(value, float) and math.isnan(value):
+        return None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):

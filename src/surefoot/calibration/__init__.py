@@ -2,6 +2,6 @@
 
 from ..types import Predictions
 from .bins import ReliabilityBins, reliability
-from .scoring import Scores, scores
+from .scoring import Scores, difference, scores
 
-__all__ = ["Predictions", "ReliabilityBins", "Scores", "reliability", "scores"]
+__all__ = ["Predictions", "ReliabilityBins", "Scores", "difference", "reliability", "scores"]

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ..intervals import wilson
+
 COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -25,14 +27,6 @@ def reliability_rows(audit: dict[str, Any]) -> list[dict[str, float]]:
         for count, confidence, correct in zip(bins["counts"], bins["confidences"], bins["correct"], strict=True)
         if count
     ]
-
-
-def wilson(correct: int, count: int) -> dict[str, float]:
-    """Accuracy with its 95 % interval for a binomial share (Wilson 1927), which is sound for few images too."""
-    z, share = 1.959964, correct / count
-    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
-    return {"accuracy": share, "low": min(centre - half, share), "high": max(centre + half, share)}
 
 
 def reliability_figure(audits: Sequence[dict[str, Any]]) -> str:
