@@ -140,7 +140,8 @@ class Predictions:
     @property
     def confidences(self) -> Tensor:
         """The probability of the predicted class of each image."""
-        return self.log_probabilities.max(1).values.exp()
+        exact = self.logits if self.logits.dtype == torch.float64 else self.logits.float()
+        return exact.softmax(1).amax(1)
 
     @property
     def correct(self) -> Tensor:

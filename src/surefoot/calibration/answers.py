@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..errors import SurefootError, require
 from ..types import Predictions
 from .bins import ReliabilityBins
 from .class_bins import Entries
 
-CELLS = 2**20  # logits held as probabilities at once
+CELLS = 2**21  # logits held as probabilities at once
 TOP = 5
+UNDERFLOW = 1e-30  # below this the loss is taken from the logits
 
 
 @dataclass(frozen=True)
@@ -35,77 +37,108 @@ class Answers:
         return len(self.labels)
 
 
-def batches_of(predictions: Predictions | Iterable[Predictions]) -> Iterator[Predictions]:
-    """Rows that fit into memory as probabilities, in float32 at least."""
-    for part in [predictions] if isinstance(predictions, Predictions) else predictions:
-        rows = max(1, CELLS // part.num_classes)
-        for start in range(0, len(part), rows):
-            yield part[start : start + rows]
+@dataclass(frozen=True)
+class Summary:
+    """What one look at the probabilities gives for each image."""
+
+    highest: Tensor
+    tied: Tensor  # whether two classes may share the highest
+    own: Tensor  # the label's
+    norms: Tensor
+    above: Tensor  # how many are above the label's
+    entries: Entries
+    totals: Tensor
 
 
-def probabilities_of(logits: Tensor) -> Tensor:
-    exact = logits if logits.dtype == torch.float64 else logits.float()
-    return exact.softmax(1)
+def parts_of(predictions: Predictions | Iterable[Predictions]) -> Iterable[Predictions]:
+    return [predictions] if isinstance(predictions, Predictions) else predictions
+
+
+def blocks_of(logits: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Probabilities of some images at a time, in float32 at least; each overwrites the one before."""
+    rows = max(1, CELLS // logits.shape[1])
+    dtype = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    held = torch.empty(min(rows, len(logits)), logits.shape[1], dtype=dtype)
+    for start in range(0, len(logits), rows):
+        block = logits[start : start + rows].detach().to("cpu", dtype)
+        yield slice(start, start + len(block)), torch.softmax(block, 1, out=held[: len(block)])
 
 
 def answer(predictions: Predictions | Iterable[Predictions], bins: int) -> Answers:
-    """Read the logits once, holding the probabilities of a batch only."""
+    """Read the logits once, holding the probabilities of a block only."""
     columns: list[tuple[Tensor, ...]] = []
-    entries: list[Entries] = []
-    starts, seen, classes = [], 0, 0
-    totals, table = torch.zeros(0), None
-    for batch in batches_of(predictions):
-        logits, labels = batch.logits.detach().cpu(), batch.labels.cpu()
-        if columns and logits.shape[1] != classes:
-            raise SurefootError(f"logits must have the same classes in every batch, got {classes} and {logits.shape[1]}.")
-        classes = logits.shape[1]
-        p = probabilities_of(logits)
-        if not columns:
-            totals = torch.zeros(classes, dtype=torch.float64)
-        totals += (torch.ones(len(p), dtype=p.dtype) @ p).double()
-        columns.append((*columns_of(logits, p, labels), labels))
-        part = ReliabilityBins.of(columns[-1][0], columns[-1][1], bins)
-        table = part if table is None else table + part
-        entries.append(Entries.of(p, bins))
+    entries, starts = [], []
+    seen, totals, table = 0, torch.zeros(0), None
+    for part in parts_of(predictions):
+        if len(part) == 0:
+            continue
+        if columns and part.num_classes != len(totals):
+            raise SurefootError(f"logits must have the same classes in every batch, got {len(totals)} and {part.num_classes}.")
+        labels, found = part.labels.cpu(), summarise(part.logits, part.labels.cpu(), bins)
+        columns.append((*columns_of(part.logits.detach(), found, labels), labels))
+        own = ReliabilityBins.of(columns[-1][0], columns[-1][1], bins)
+        table = own if table is None else table + own
+        totals = found.totals if seen == 0 else totals + found.totals
+        entries.append(found.entries)
         starts.append(seen)
-        seen += len(p)
+        seen += len(part)
     require(seen > 0, "predictions", "of at least one image", 0)
     assert table is not None
     confidences, correct, losses, squares, top5, labels = (torch.cat(parts) for parts in zip(*columns, strict=True))
     return Answers(confidences, correct, losses, squares, top5, labels, Entries.join(entries, starts), totals, table)
 
 
-def columns_of(logits: Tensor, p: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Confidence, correct, loss, square and top-5 of a batch, with no sort of the classes."""
-    own, label_p = (scores.gather(1, labels.unsqueeze(1)) for scores in (logits, p))
-    highest, confidences = logits.amax(1), p.amax(1).double()
-    # lse = highest - log(confidence), since the highest logit has the confidence for its probability
-    losses = highest.double() - confidences.log() - own.squeeze(1).double()
-    squares = torch.linalg.vector_norm(p, dim=1).double().square() - 2 * label_p.squeeze(1).double() + 1
-    correct = own.squeeze(1) == highest
-    doubtful = (correct & (confidences < 0.51)).nonzero().squeeze(1)  # only there may another class have the same logit
-    correct[doubtful] = logits[doubtful].argmax(1) == labels[doubtful]
+def summarise(logits: Tensor, labels: Tensor, bins: int) -> Summary:
+    """One pass, with no sort of the classes and no memory but a block's."""
+    classes, dtype = logits.shape[1], torch.float64 if logits.dtype == torch.float64 else torch.float32
+    highest, own, norms, above = torch.empty(4, len(logits), dtype=dtype)
+    totals, entries, starts = torch.zeros(classes, dtype=torch.float64), [], []
+    ones, compared = torch.ones(max(classes, len(logits)), dtype=dtype), torch.empty(0, classes, dtype=dtype)
+    for rows, p in blocks_of(logits):
+        if len(compared) != len(p):
+            compared = torch.empty_like(p)
+        label_p = p.gather(1, labels[rows].unsqueeze(1))
+        own[rows] = label_p.squeeze(1)
+        torch.amax(p, 1, out=highest[rows])
+        torch.linalg.vector_norm(p, dim=1, out=norms[rows])
+        torch.mv(torch.gt(p, label_p, out=compared), ones[:classes], out=above[rows])
+        totals += ones[: len(p)] @ p
+        entries.append(Entries.of(p, bins))
+        starts.append(rows.start)
+    joined = Entries.join(entries, starts)
+    tied = joined.images[joined.probabilities == highest[joined.images]].bincount(minlength=len(logits)) != 1
+    return Summary(highest, tied, own, norms, above, joined.binned(bins), totals)
+
+
+def columns_of(logits: Tensor, found: Summary, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Confidence, correct, loss, square and top-5."""
+    own = found.own.double()
+    losses = -own.log()
+    tiny = (own < UNDERFLOW).nonzero().squeeze(1)
+    losses[tiny] = F.cross_entropy(logits[tiny].cpu().double(), labels[tiny], reduction="none")
+    squares = found.norms.double().square() - 2 * own + 1
+    correct = found.own == found.highest
+    doubtful = (correct & found.tied).nonzero().squeeze(1)
+    correct[doubtful] = logits[doubtful].cpu().argmax(1) == labels[doubtful]
     top5 = correct.clone()
-    wrong = (~correct).nonzero().squeeze(1)
-    top5[wrong] = rank_of(logits[wrong], own[wrong], labels[wrong]) < TOP
-    return confidences, correct, losses.clamp_min(0), squares.clamp_min(0), top5
+    close = (~correct & (found.above < TOP)).nonzero().squeeze(1)
+    top5[close] = in_top(logits[close].cpu(), labels[close])
+    return found.highest.double(), correct, losses.clamp_min(0), squares.clamp_min(0), top5
 
 
-def rank_of(logits: Tensor, own: Tensor, labels: Tensor) -> Tensor:
-    """How many classes come before the label: those with a higher logit, and of equals the earlier ones."""
-    above = torch.count_nonzero(logits > own, dim=1)
-    close = (above < TOP).nonzero().squeeze(1)
-    earlier = torch.arange(logits.shape[1]) < labels[close].unsqueeze(1)
-    above[close] += torch.count_nonzero((logits[close] == own[close]) & earlier, dim=1)
-    return above
+def in_top(logits: Tensor, labels: Tensor) -> Tensor:
+    """Whether fewer than five classes come before the label: those with a higher logit, and of equals the earlier ones."""
+    own = logits.gather(1, labels.unsqueeze(1))
+    earlier = torch.arange(logits.shape[1]) < labels.unsqueeze(1)
+    return torch.count_nonzero((logits > own) | ((logits == own) & earlier), dim=1) < TOP
 
 
 def weighted_totals(predictions: Predictions | Iterable[Predictions], weights: Tensor) -> Tensor:
     """The sum of every class's probability under weights (draws x images): one more pass over the logits."""
     seen, found = 0, torch.zeros(0)
-    for batch in batches_of(predictions):
-        p = probabilities_of(batch.logits.detach().cpu())
-        part = (weights[:, seen : seen + len(p)].to(p.dtype) @ p).double()
-        found = part if seen == 0 else found + part
-        seen += len(p)
+    for part in parts_of(predictions):
+        found = found if seen else torch.zeros(len(weights), part.num_classes, dtype=torch.float64)
+        for rows, p in blocks_of(part.logits):
+            found += (weights[:, seen + rows.start : seen + rows.stop].to(p.dtype) @ p).double()
+        seen += len(part)
     return found

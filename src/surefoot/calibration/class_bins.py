@@ -21,20 +21,25 @@ class Entries:
 
     @classmethod
     def of(cls, probabilities: Tensor, bins: int) -> Entries:
-        """From images x classes."""
+        """From images x classes; the cell is the class alone until `binned`."""
+        values = probabilities.numpy()
+        edge = values.dtype.type((1 - 1e-6) / bins)  # a rounding below it; the bin itself decides
+        flat = torch.from_numpy(np.flatnonzero(values > edge))
         classes = probabilities.shape[1]
-        near = (probabilities > (1 - 1e-6) / bins).cpu().numpy()  # a rounding below the edge; the bin itself decides
-        flat = torch.from_numpy(np.flatnonzero(near))
-        values = probabilities.reshape(-1)[flat].double()
-        place = bin_of(values, bins)
-        flat, values, place = (part[place > 0] for part in (flat, values, place))
-        return cls(flat // classes, flat % classes * bins + place, values)
+        return cls(flat // classes, flat % classes, probabilities.view(-1)[flat])
 
     @classmethod
     def join(cls, parts: list[Entries], starts: list[int]) -> Entries:
         """Entries of batches that begin at these images."""
         images = [part.images + start for part, start in zip(parts, starts, strict=True)]
         return cls(torch.cat(images), torch.cat([p.cells for p in parts]), torch.cat([p.probabilities for p in parts]))
+
+    def binned(self, bins: int) -> Entries:
+        """With their bins, and without those that are in the first."""
+        values = self.probabilities.double()
+        place = bin_of(values, bins)
+        kept = place > 0
+        return Entries(self.images[kept], self.cells[kept] * bins + place[kept], values[kept])
 
     def summed(self, values: Tensor, weights: Tensor, classes: int, bins: int) -> Tensor:
         """Sums of `values` (one for each entry) under weights (draws x images): draws x classes x bins, first bin empty."""
