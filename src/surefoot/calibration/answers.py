@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 from ..errors import SurefootError, require
 from ..types import Predictions
-from .bins import ReliabilityBins
+from .bins import ReliabilityBins, bin_of
 from .class_bins import Entries
 
 CELLS = 2**21  # logits held as probabilities at once
@@ -36,6 +37,19 @@ class Answers:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @cached_property
+    def membership(self) -> Tensor:
+        """Which bin each image is in: images x bins, 0 or 1."""
+        bins = len(self.reliability.counts)
+        return F.one_hot(bin_of(self.confidences, bins), bins).double()
+
+    @cached_property
+    def binned_columns(self) -> Tensor:
+        """Confidence minus right, 1, and c (1 - c), each in the column of its bin: images x (3 x bins)."""
+        confidences = self.confidences
+        values = [confidences - self.correct.double(), torch.ones_like(confidences), confidences * (1 - confidences)]
+        return (torch.stack(values, 1).unsqueeze(2) * self.membership.unsqueeze(1)).view(len(self), -1)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -45,7 +59,6 @@ class Summary:
     tied: Tensor  # whether two classes may share the highest
     own: Tensor  # the label's
     norms: Tensor
-    above: Tensor  # how many are above the label's
     entries: Entries
     totals: Tensor
 
@@ -91,23 +104,19 @@ def answer(predictions: Predictions | Iterable[Predictions], bins: int) -> Answe
 def summarise(logits: Tensor, labels: Tensor, bins: int) -> Summary:
     """One pass, with no sort of the classes and no memory but a block's."""
     classes, dtype = logits.shape[1], torch.float64 if logits.dtype == torch.float64 else torch.float32
-    highest, own, norms, above = torch.empty(4, len(logits), dtype=dtype)
+    highest, own, norms = torch.empty(3, len(logits), dtype=dtype)
     totals, entries, starts = torch.zeros(classes, dtype=torch.float64), [], []
-    ones, compared = torch.ones(max(classes, len(logits)), dtype=dtype), torch.empty(0, classes, dtype=dtype)
+    ones = torch.ones(len(logits), dtype=dtype)
     for rows, p in blocks_of(logits):
-        if len(compared) != len(p):
-            compared = torch.empty_like(p)
-        label_p = p.gather(1, labels[rows].unsqueeze(1))
-        own[rows] = label_p.squeeze(1)
+        torch.gather(p, 1, labels[rows].unsqueeze(1), out=own[rows].unsqueeze(1))
         torch.amax(p, 1, out=highest[rows])
         torch.linalg.vector_norm(p, dim=1, out=norms[rows])
-        torch.mv(torch.gt(p, label_p, out=compared), ones[:classes], out=above[rows])
         totals += ones[: len(p)] @ p
         entries.append(Entries.of(p, bins))
         starts.append(rows.start)
     joined = Entries.join(entries, starts)
     tied = joined.images[joined.probabilities == highest[joined.images]].bincount(minlength=len(logits)) != 1
-    return Summary(highest, tied, own, norms, above, joined.binned(bins), totals)
+    return Summary(highest, tied, own, norms, joined.binned(bins), totals)
 
 
 def columns_of(logits: Tensor, found: Summary, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -121,16 +130,19 @@ def columns_of(logits: Tensor, found: Summary, labels: Tensor) -> tuple[Tensor, 
     doubtful = (correct & found.tied).nonzero().squeeze(1)
     correct[doubtful] = logits[doubtful].cpu().argmax(1) == labels[doubtful]
     top5 = correct.clone()
-    close = (~correct & (found.above < TOP)).nonzero().squeeze(1)
-    top5[close] = in_top(logits[close].cpu(), labels[close])
+    for rows in (~correct).nonzero().squeeze(1).split(max(1, CELLS // logits.shape[1])):
+        top5[rows] = in_top(logits[rows].cpu(), labels[rows])
     return found.highest.double(), correct, losses.clamp_min(0), squares.clamp_min(0), top5
 
 
 def in_top(logits: Tensor, labels: Tensor) -> Tensor:
     """Whether fewer than five classes come before the label: those with a higher logit, and of equals the earlier ones."""
-    own = logits.gather(1, labels.unsqueeze(1))
-    earlier = torch.arange(logits.shape[1]) < labels.unsqueeze(1)
-    return torch.count_nonzero((logits > own) | ((logits == own) & earlier), dim=1) < TOP
+    own, ones = logits.gather(1, labels.unsqueeze(1)), torch.ones(logits.shape[1])
+    above = torch.gt(logits, own, out=torch.empty(logits.shape)) @ ones
+    close = (above < TOP).nonzero().squeeze(1)
+    equal = torch.eq(logits[close], own[close]) & (torch.arange(logits.shape[1]) < labels[close].unsqueeze(1))
+    above[close] += equal.float() @ ones
+    return above < TOP
 
 
 def weighted_totals(predictions: Predictions | Iterable[Predictions], weights: Tensor) -> Tensor:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..errors import SurefootError, UnknownName, require
 from ..types import Estimate, Predictions
 from .answers import Answers, answer, weighted_totals
-from .bins import bin_of, debiased_ece_of, max_error_of, rms_of
+from .bins import debiased_ece_of, max_error_of, rms_of
 from .bootstrap import DRAWS, calibrated_ece, estimate, resamples
 from .class_bins import class_sums
 from .ranking import rank
@@ -50,6 +49,7 @@ class Scores:
     ece_if_calibrated: tuple[float, float]
 
 
+BINNED = {"ece", "rms", "max_error", "signed_error", "debiased_ece"}
 NAMES = tuple(field.name for field in fields(Scores) if field.name != "ece_if_calibrated")
 Values = dict[str, Tensor]
 Totals = Callable[[Tensor], Tensor]
@@ -69,8 +69,9 @@ def scores(predictions: Given, bins: int = 15, *, intervals: int = DRAWS, seed: 
             *(len(absent), len(answers.totals), absent[0]),
         )
     found = estimates(predictions, NAMES, bins, intervals=intervals, seed=seed, answers=answers)
-    membership = F.one_hot(bin_of(answers.confidences, bins), bins).double()
-    band = estimate(0.0, calibrated_ece(answers.confidences, membership, seed, intervals))
+    band = estimate(
+        0.0, calibrated_ece(answers.confidences, answers.membership, seed, intervals) if intervals else torch.zeros(0)
+    )
     return Scores(**found, ece_if_calibrated=(band.low, band.high))
 
 
@@ -125,12 +126,13 @@ def samples(
 
 def weighted_scores(answers: Answers, weights: Tensor, names: Sequence[str], bins: int, totals: Totals) -> Values:
     """Scores under weights (draws x images), one for each draw; all weights 1 give the scores themselves."""
-    count, found = len(answers), {}
+    found: Values = {}
     wanted = set(names)
-    means = {"accuracy": answers.correct, "top5": answers.top5, "nll": answers.losses, "brier": answers.squares}
-    for name, values in means.items():
-        found[name] = weights @ values.double() / count
-    if wanted & {"ece", "rms", "max_error", "signed_error", "debiased_ece"}:
+    if wanted & {"accuracy", "top5", "nll", "brier", "brier_resolution"}:
+        means = {"accuracy": answers.correct, "top5": answers.top5, "nll": answers.losses, "brier": answers.squares}
+        sums = weights @ torch.stack([values.double() for values in means.values()], 1)
+        found |= dict(zip(means, (sums / len(answers)).unbind(1), strict=True))
+    if wanted & BINNED:
         found |= binned_scores(answers, weights, bins)
     if wanted & {"aurc", "auroc", "adaptive_ece"}:
         ranking = rank(answers.confidences, answers.correct, weights)
@@ -147,13 +149,8 @@ def weighted_scores(answers: Answers, weights: Tensor, names: Sequence[str], bin
 
 def binned_scores(answers: Answers, weights: Tensor, bins: int) -> Values:
     """Scores from the bins of every draw."""
-    count, confidences = len(answers), answers.confidences
-    membership = F.one_hot(bin_of(confidences, bins), bins).double()
-    columns = torch.stack(
-        [confidences - answers.correct.double(), torch.ones_like(confidences), confidences * (1 - confidences)]
-    )
-    sums = weights @ (columns.unsqueeze(2) * membership).permute(1, 0, 2).reshape(count, -1)
-    gaps, counts, variances = sums.view(len(weights), 3, bins).unbind(1)
+    count = len(answers)
+    gaps, counts, variances = (weights @ answers.binned_columns).view(len(weights), 3, bins).unbind(1)
     gaps, shares = gaps / count, counts / count
     return {
         "ece": gaps.abs().sum(1),
