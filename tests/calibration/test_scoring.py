@@ -164,6 +164,13 @@ def test_every_bootstrap_draw_is_the_score_of_the_drawn_images():
             assert float(draws[name][number]) == pytest.approx(getattr(again, name), abs=1e-9, nan_ok=True), name
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_one_score_alone_is_what_it_is_among_all(name):
+    found = random_predictions(60, 5, 1)
+    alone, among = estimates(found, [name], intervals=20)[name], getattr(scores(found, intervals=20), name)
+    assert (alone, alone.low, alone.high) == pytest.approx((among, among.low, among.high), abs=1e-12)
+
+
 def test_intervals_have_their_coverage():
     """A 95 % interval for the accuracy holds the truth in about 95 % of data sets."""
     hits = 0

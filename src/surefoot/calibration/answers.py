@@ -140,8 +140,9 @@ def in_top(logits: Tensor, labels: Tensor) -> Tensor:
     own, ones = logits.gather(1, labels.unsqueeze(1)), torch.ones(logits.shape[1])
     above = torch.gt(logits, own, out=torch.empty(logits.shape)) @ ones
     close = (above < TOP).nonzero().squeeze(1)
-    equal = torch.eq(logits[close], own[close]) & (torch.arange(logits.shape[1]) < labels[close].unsqueeze(1))
-    above[close] += equal.float() @ ones
+    tied = close[torch.eq(logits[close], own[close], out=torch.empty(len(close), len(ones))) @ ones > 1]
+    equal = (logits[tied] == own[tied]) & (torch.arange(len(ones)) < labels[tied].unsqueeze(1))
+    above[tied] += equal.float() @ ones
     return above < TOP
 
 

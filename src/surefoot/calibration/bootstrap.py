@@ -31,8 +31,8 @@ def resamples(images: int, seed: int, draws: int = DRAWS) -> Iterator[Tensor]:
     random = generator(seed, "bootstrap")
     for size in _chunks(images, draws):
         picks = torch.randint(images, (size, images), generator=random)
-        picks += torch.arange(size).unsqueeze(1) * images
-        yield picks.view(-1).bincount(minlength=size * images).view(size, images).double()
+        weights = torch.zeros(size, images, dtype=torch.float64)
+        yield weights.scatter_add_(1, picks, weights.new_ones(()).expand_as(picks))
 
 
 def resampled_sums(values: Tensor, seed: int, draws: int = DRAWS) -> Tensor:

@@ -49,7 +49,10 @@ class Scores:
     ece_if_calibrated: tuple[float, float]
 
 
+MEANS = {"accuracy", "top5", "nll", "brier"}
 BINNED = {"ece", "rms", "max_error", "signed_error", "debiased_ece"}
+RANKED = {"aurc", "auroc", "adaptive_ece"}
+BY_CLASS = {"classwise_ece", "brier_reliability", "brier_resolution", "brier_uncertainty"}
 NAMES = tuple(field.name for field in fields(Scores) if field.name != "ece_if_calibrated")
 Values = dict[str, Tensor]
 Totals = Callable[[Tensor], Tensor]
@@ -112,12 +115,10 @@ def samples(
             raise UnknownName("score", name, NAMES)
     if draws and not isinstance(predictions, Predictions) and iter(predictions) is predictions:
         raise SurefootError("Intervals read the batches again, and these can be read only once; pass a list or intervals=0.")
-    whole = weighted_scores(
-        answers, torch.ones(1, len(answers), dtype=torch.float64), names, bins, lambda _: answers.totals[None]
-    )
-    table = answers.reliability  # the very bins that the diagram draws
-    binned = {name: getattr(table, name) for name in ("ece", "rms", "max_error", "signed_error", "debiased_ece")}
-    points = {name: binned.get(name, float(whole[name])) for name in names}
+    points = {name: getattr(answers.reliability, name) for name in BINNED}  # from the very bins that the diagram draws
+    ones, rest = torch.ones(1, len(answers), dtype=torch.float64), [name for name in names if name not in BINNED]
+    whole = weighted_scores(answers, ones, rest, bins, lambda _: answers.totals[None])
+    points |= {name: float(whole[name]) for name in rest}
     rows: list[Values] = [{name: torch.zeros(0, dtype=torch.float64) for name in names}]
     for weights in resamples(len(answers), seed, draws):
         rows.append(weighted_scores(answers, weights, names, bins, lambda weights: weighted_totals(predictions, weights)))
@@ -128,18 +129,18 @@ def weighted_scores(answers: Answers, weights: Tensor, names: Sequence[str], bin
     """Scores under weights (draws x images), one for each draw; all weights 1 give the scores themselves."""
     found: Values = {}
     wanted = set(names)
-    if wanted & {"accuracy", "top5", "nll", "brier", "brier_resolution"}:
+    if wanted & (MEANS | BY_CLASS):
         means = {"accuracy": answers.correct, "top5": answers.top5, "nll": answers.losses, "brier": answers.squares}
         sums = weights @ torch.stack([values.double() for values in means.values()], 1)
         found |= dict(zip(means, (sums / len(answers)).unbind(1), strict=True))
     if wanted & BINNED:
         found |= binned_scores(answers, weights, bins)
-    if wanted & {"aurc", "auroc", "adaptive_ece"}:
+    if wanted & RANKED:
         ranking = rank(answers.confidences, answers.correct, weights)
         found |= {"aurc": ranking.aurc, "auroc": ranking.auroc, "adaptive_ece": ranking.adaptive_ece(bins)}
     if "smooth_ece" in wanted:
         found["smooth_ece"] = smooth_ece(answers.confidences, answers.correct, weights)
-    if wanted & {"classwise_ece", "brier_reliability", "brier_resolution", "brier_uncertainty"}:
+    if wanted & BY_CLASS:
         table = class_sums(answers.entries, answers.labels, weights, totals(weights), bins)
         found |= {name: getattr(table, name) for name in ("classwise_ece", "brier_reliability", "brier_uncertainty")}
         # reliability - resolution + uncertainty = Brier: the resolution with its parts within bins (Stephenson et al. 2008)
