@@ -16,11 +16,10 @@ from surefoot.calibration.scoring import NAMES, estimates
 IMAGES, CLASSES, ROUNDS = 50_000, 1000, 9
 LEAST = "one log-softmax and one sort"
 draws = torch.Generator().manual_seed(0)
-logits = torch.randn(IMAGES, CLASSES, generator=draws) * 2
+logits = torch.randn(IMAGES, CLASSES, generator=draws).mul_(2)
 labels = torch.randint(CLASSES, (IMAGES,), generator=draws)
 logits[torch.arange(IMAGES), labels] += 2 + 16 * torch.rand(IMAGES, generator=draws)  # about seven in ten are right
 predictions = sf.Predictions.from_logits(logits, labels)
-confidences = predictions.confidences
 
 
 def least() -> None:
@@ -32,10 +31,11 @@ def all_scores() -> None:
     sf.calibration.scores(predictions, intervals=0)
 
 
-print(f"{IMAGES:,} x {CLASSES:,} logits, accuracy {predictions.correct.double().mean():.1%}, {torch.get_num_threads()} threads")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 all_scores()
 grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+confidences = predictions.confidences
+print(f"{IMAGES:,} x {CLASSES:,} logits, accuracy {predictions.correct.double().mean():.1%}, {torch.get_num_threads()} threads")
 print(f"  peak memory grew by {grown:.0f} MB; the logits have {logits.nbytes / 2**20:.0f} MB")
 for memory, tune in (("memory as torch has it", lambda: None), ("large blocks of memory kept", keep_large_blocks)):
     tune()
