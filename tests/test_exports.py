@@ -15,7 +15,7 @@ PUBLIC = {
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Objective",
     "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES",
     "surefoot.attacks": "fgsm evaluate",
-    "surefoot.calibration": "Predictions scores reliability",
+    "surefoot.calibration": "Predictions scores reliability fit_temperature scale_features difference",
     "surefoot.geometry": "margins",
     "surefoot.views": "GaussianNoise",
 }

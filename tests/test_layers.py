@@ -8,7 +8,7 @@ import pytest
 import surefoot
 
 SOURCE = Path(surefoot.__file__).parent
-SHARED = ["version", "errors", "files", "allocator", "schemas", "registry", "seeds", "types"]
+SHARED = ["version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals", "types", "storage"]
 ROOMS = [
     *("imageops", "data", "models", "views", "corruptions", "attacks", "calibration", "objectives"),
     *("training", "geometry", "auditing", "studies", "report", "cli"),

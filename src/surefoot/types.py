@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -83,10 +85,10 @@ class Predictions:
         cls, logits: Logits, labels: Labels, features: Features | None = None, indices: Tensor | None = None
     ) -> Predictions:
         logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
-        require(logits.ndim == 2 and logits.shape[1] >= 2, "logits", "images x classes", tuple(logits.shape))
-        bad = int((~torch.isfinite(logits)).any(1).sum())
-        if bad:
-            raise SurefootError(f"logits must be finite; {bad} of {len(logits)} images have NaN or infinity.")
+        check_scores("logits", logits)
+        for name, given in (("features", features), ("indices", indices)):
+            if given is not None:
+                require(len(given) == len(logits), name, f"one for each of {len(logits)} images", len(given))
         return cls(logits, check_labels(labels, logits.shape[1], len(logits)), features, indices)
 
     @classmethod
@@ -94,11 +96,40 @@ class Predictions:
         cls, probabilities: Tensor, labels: Labels, features: Features | None = None, indices: Tensor | None = None
     ) -> Predictions:
         p = torch.as_tensor(probabilities)
-        require(p.ndim == 2 and p.shape[1] >= 2, "probabilities", "images x classes", tuple(p.shape))
-        off = int(((p.sum(1) - 1).abs() > 1e-3).sum() + (p < 0).any(1).sum())
-        if off or not bool(torch.isfinite(p).all()):
-            raise SurefootError(f"probabilities must be >= 0 and sum to 1; {max(off, 1)} of {len(p)} images do not.")
+        check_scores("probabilities", p)
+        off = int((((p.sum(1) - 1).abs() > 1e-3) | (p < 0).any(1)).sum())
+        if off:
+            raise SurefootError(f"probabilities must be >= 0 and sum to 1; {off} of {len(p)} images do not.")
         return cls.from_logits(p.clamp_min(torch.finfo(p.dtype).tiny).log(), labels, features, indices)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Predictions:
+        """Read a folder of chunks, `.safetensors`, `.npz` or `.csv`."""
+        from .storage import StoredPredictions
+
+        return StoredPredictions(path).load()
+
+    def save(self, path: str | Path) -> None:
+        """Write a `.safetensors`, `.npz` or `.csv`, or, to a name without a suffix, a folder of chunks."""
+        from .storage import write_predictions
+
+        write_predictions(path, [self])
+
+    @classmethod
+    def join(cls, parts: Iterable[Predictions]) -> Predictions:
+        """Batches as one; features and indices where every batch has them."""
+        parts = list(parts)
+        require(len(parts) > 0, "parts", "at least one", 0)
+
+        def whole(name: str) -> Any:
+            held = [getattr(part, name) for part in parts]
+            return None if any(value is None for value in held) else torch.cat(held)
+
+        return cls(whole("logits"), whole("labels"), whole("features"), whole("indices"))
+
+    @property
+    def num_classes(self) -> int:
+        return self.logits.shape[1]
 
     @property
     def log_probabilities(self) -> Tensor:
@@ -112,7 +143,8 @@ class Predictions:
     @property
     def confidences(self) -> Tensor:
         """The probability of the predicted class of each image."""
-        return self.log_probabilities.max(1).values.exp()
+        exact = self.logits if self.logits.dtype == torch.float64 else self.logits.float()
+        return exact.softmax(1).amax(1)
 
     @property
     def correct(self) -> Tensor:
@@ -130,6 +162,21 @@ class Predictions:
             features=None if self.features is None else self.features[chosen],
             indices=None if self.indices is None else self.indices[chosen],
         )
+
+
+def check_scores(argument: str, scores: Tensor) -> None:
+    """Refuse anything but finite numbers, images x classes, for two classes at least."""
+    require(scores.ndim == 2, argument, "images x classes", tuple(scores.shape))
+    require(scores.shape[1] >= 2, argument, "images x classes with at least 2 classes", tuple(scores.shape))
+    require(scores.is_floating_point(), argument, "floating point", scores.dtype)
+    if len(scores):
+        low, high = scores.aminmax(dim=1)
+        bad = int((~(low.isfinite() & high.isfinite())).sum())
+        if bad:
+            first = int((~(low.isfinite() & high.isfinite())).nonzero()[0])
+            raise SurefootError(
+                f"{argument} must be finite; {bad} of {len(scores)} images have NaN or infinity (first: {first})."
+            )
 
 
 def check_images(images: Images, argument: str = "images") -> None:

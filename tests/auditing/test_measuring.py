@@ -5,7 +5,8 @@ import torch
 
 import surefoot as sf
 from surefoot.auditing.result import AUDIT
-from surefoot.errors import UnknownName
+from surefoot.errors import SurefootError, UnknownName
+from surefoot.models.prediction import predict
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +89,26 @@ def test_the_model_is_left_in_its_mode(run, digits):
 def test_unknown_split(run, digits):
     with pytest.raises(UnknownName, match=r"Unknown split 'tset'\. Did you mean 'test'\?"):
         sf.audit(run.predictor, digits, split="tset", progress=False)
+
+
+def test_temperature_of_a_run_and_of_a_foreign_model(run, digits):
+    """By default nothing is known of the model, so each half of the images gets the temperature of the other."""
+    foreign = sf.audit(run.predictor, digits, progress=False).temperature
+    assert foreign.fitted_on == "two-fold cross-fitting on the test split"
+    assert (len(foreign.temperatures), foreign.images) == (2, len(digits.test))
+    own = sf.audit(run.predictor, digits, calibrate_on="calibration", progress=False)
+    clean = own.predictions
+    answers = predict(run.predictor, digits.calibration.batches(256))
+    fitted = sf.calibration.fit_temperature(answers)
+    assert own.temperature.temperatures == pytest.approx((fitted.temperature,))
+    after = sf.calibration.scores(fitted.calibrate(clean))
+    assert own.temperature.calibration.nll == pytest.approx(after.nll)
+    assert own.temperature.calibration.accuracy == own.calibration.accuracy
+    cells = own.corruptions.cells
+    assert own.temperature.corrupted_scaled_ece == pytest.approx(sum(cell.scaled_ece for cell in cells) / len(cells))
+    given = sf.audit(run.predictor, digits, calibrate_on=answers, progress=False).temperature
+    assert given.temperatures == own.temperature.temperatures
+    with pytest.raises(SurefootError, match="must not be the training split"):
+        sf.audit(run.predictor, digits, calibrate_on="train", progress=False)
+    with pytest.raises(SurefootError, match="images were fitted on"):
+        sf.audit(run.predictor, digits, calibrate_on="test", progress=False)

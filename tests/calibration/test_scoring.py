@@ -1,66 +1,174 @@
+import logging
+
+import definitions
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import brier_score_loss, roc_auc_score, top_k_accuracy_score
 
-from surefoot.calibration import Predictions, reliability, scores
-from surefoot.calibration.bins import bin_of
-from surefoot.errors import SurefootError
-
-
-def plain_ece(probabilities, labels, bins):
-    """ECE from its definition, one image at a time."""
-    inside = [[] for _ in range(bins)]
-    for row, label in zip(probabilities, labels, strict=True):
-        confidence = float(max(row))
-        for k in range(bins):
-            if k / bins < confidence <= (k + 1) / bins or (k == 0 and confidence == 0):
-                inside[k].append((confidence, int(np.argmax(row)) == label))
-    total = 0.0
-    for members in inside:
-        if members:
-            confidence = sum(c for c, _ in members) / len(members)
-            accuracy = sum(r for _, r in members) / len(members)
-            total += len(members) / len(labels) * abs(accuracy - confidence)
-    return total
+from surefoot.calibration import Predictions, difference, reliability, scores
+from surefoot.calibration.scoring import NAMES, estimates
+from surefoot.errors import SurefootError, UnknownName
 
 
-def random_predictions(count, classes, seed, sharpness=3.0):
+def random_predictions(count, classes, seed, sharpness=3.0, dtype=torch.float64):
+    """Labels that follow the logits loosely, so that some answers are right."""
+    draws = torch.Generator().manual_seed(seed)
+    logits = torch.randn(count, classes, generator=draws, dtype=dtype) * sharpness
+    labels = torch.multinomial((logits / 2).softmax(1), 1, generator=draws).squeeze(1)
+    return Predictions.from_logits(logits, labels)
+
+
+def calibrated_predictions(count, classes, seed, sharpness=2.0):
+    """Labels drawn from the predictions themselves."""
     draws = torch.Generator().manual_seed(seed)
     logits = torch.randn(count, classes, generator=draws, dtype=torch.float64) * sharpness
-    return Predictions.from_logits(logits, torch.randint(classes, (count,), generator=draws))
+    labels = torch.multinomial(logits.softmax(1), 1, generator=draws).squeeze(1)
+    return Predictions.from_logits(logits, labels)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 300), st.integers(2, 50), st.integers(1, 30), st.integers(0, 1000))
-def test_ece_against_the_definition(count, classes, bins, seed):
-    found = random_predictions(count, classes, seed)
-    probabilities = found.log_probabilities.exp().numpy()
-    assert reliability(found, bins).ece == pytest.approx(plain_ece(probabilities, found.labels.tolist(), bins), abs=1e-9)
+@pytest.fixture(autouse=True)
+def quiet(caplog):
+    caplog.set_level(logging.ERROR)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 200), st.integers(2, 40), st.integers(1, 30), st.integers(0, 1000), st.sampled_from([0.3, 3.0, 12.0]))
+def test_scores_against_their_definitions(count, classes, bins, seed, sharpness):
+    given_ = random_predictions(count, classes, seed, sharpness)
+    found = scores(given_, bins, intervals=0)
+    for name, value in definitions.plain_scores(given_.logits.numpy(), given_.labels.numpy(), bins).items():
+        assert getattr(found, name) == pytest.approx(value, abs=1e-9), name
+    confidences, right = given_.confidences.tolist(), given_.correct.tolist()
+    if len(set(confidences)) == count:
+        assert found.adaptive_ece == pytest.approx(definitions.adaptive_ece(confidences, right, bins), abs=1e-9)
+    assert found.ece == reliability(given_, bins).ece
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    st.integers(1, 10_000),
+    st.sampled_from([2, 10, 300, 1000]),
+    st.integers(0, 100),
+    st.sampled_from([torch.float32, torch.float64]),
+)
+def test_scores_of_large_sets_against_whole_tensor_formulas(count, classes, seed, dtype):
+    count = min(count, 3_000_000 // classes)
+    given_ = random_predictions(count, classes, seed, dtype=dtype)
+    found, p = scores(given_, intervals=0), given_.logits.double().softmax(1)
+    hot = torch.nn.functional.one_hot(given_.labels, classes)
+    tolerance = 1e-9 if dtype == torch.float64 else 2e-6
+    assert found.brier == pytest.approx(float((p - hot).square().sum(1).mean()), abs=tolerance)
+    assert found.nll == pytest.approx(
+        float(torch.nn.functional.cross_entropy(given_.logits.double(), given_.labels)), abs=tolerance
+    )
+    assert found.accuracy == float((p.argmax(1) == given_.labels).double().mean())
+    assert found.brier == pytest.approx(found.brier_reliability - found.brier_resolution + found.brier_uncertainty, abs=1e-12)
+    place = (p * 15).ceil().long().sub(1).clamp(0, 14)
+    cells = place + 15 * torch.arange(classes)
+    gaps = torch.zeros(classes * 15, dtype=torch.float64).index_add_(0, cells.view(-1), (p - hot).view(-1))
+    assert found.classwise_ece == pytest.approx(float(gaps.abs().sum() / count / classes), abs=tolerance)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_against_scikit_learn(seed):
+    given_ = random_predictions(500, 8, seed)
+    found, p = scores(given_, intervals=0), given_.logits.softmax(1).numpy()
+    labels = given_.labels.numpy()
+    assert found.brier == pytest.approx(sum(brier_score_loss(labels == c, p[:, c]) for c in range(8)))
+    assert found.auroc == pytest.approx(roc_auc_score(given_.correct.numpy(), given_.confidences.numpy()))
+    assert found.top5 == pytest.approx(top_k_accuracy_score(labels, p, k=5))
+    tied = Predictions.from_logits(given_.logits.round(), given_.labels)
+    confidences = tied.confidences.numpy()
+    assert scores(tied, intervals=0).auroc == pytest.approx(roc_auc_score(tied.correct.numpy(), confidences), abs=1e-3)
+
+
+@pytest.mark.parametrize(("count", "seed"), [(1, 0), (30, 1), (150, 2)])
+def test_smooth_ece_against_the_kernel_summed_image_by_image(count, seed):
+    given_ = random_predictions(count, 4, seed, sharpness=4.0)
+    expected = definitions.smooth_ece(given_.confidences.tolist(), given_.correct.tolist())
+    assert scores(given_, intervals=0).smooth_ece == pytest.approx(expected, rel=5e-3)
 
 
 def test_values_by_hand():
     probabilities = torch.tensor([[0.8, 0.2], [0.6, 0.4], [0.9, 0.1], [0.3, 0.7]], dtype=torch.float64)
     found = scores(Predictions.from_probabilities(probabilities, torch.tensor([0, 1, 0, 1])), bins=10)
     assert found.accuracy == 0.75
+    assert found.top5 == 1
     assert found.ece == pytest.approx((0.2 + 0.6 + 0.1 + 0.3) / 4)
+    assert found.max_error == pytest.approx(0.6)
+    assert found.rms == pytest.approx(np.sqrt((0.04 + 0.36 + 0.01 + 0.09) / 4))
     assert found.signed_error == pytest.approx((-0.2 + 0.6 - 0.1 - 0.3) / 4)
     assert found.nll == pytest.approx(-np.log([0.8, 0.4, 0.9, 0.7]).mean())
+    assert found.brier == pytest.approx(2 * (0.04 + 0.36 + 0.01 + 0.09) / 4)
+    assert found.brier_uncertainty == pytest.approx(0.5)
+    assert found.auroc == 1.0  # its one mistake is its least confident answer
+    assert found.aurc == pytest.approx((0 + 0 + 0 + 1 / 4) / 4)
 
 
-def test_certain_and_impossible_fall_in_the_outer_bins():
-    assert bin_of(torch.tensor([0.0, 1e-9, 0.1, 0.1000001, 1.0], dtype=torch.float64), 10).tolist() == [0, 0, 0, 1, 9]
-    certain = Predictions.from_probabilities(torch.tensor([[1.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1]))
-    table = reliability(certain, 15)
-    assert table.counts.tolist() == [0] * 14 + [4]
-    assert table.ece == pytest.approx(0.25)
+def test_ties_have_no_order():
+    """Half of four equally confident answers are wrong: the risk is one half at every coverage, and no mistake is spotted."""
+    given_ = Predictions.from_probabilities(torch.tensor([[0.75, 0.25]] * 4), torch.tensor([0, 1, 1, 0]))
+    found = scores(given_, intervals=0)
+    assert (found.aurc, found.auroc) == (0.5, 0.5)
+    assert found.adaptive_ece == pytest.approx(0.25)
+    constant = scores(Predictions.from_logits(torch.zeros(10, 10), torch.arange(10)), intervals=0)
+    assert (constant.accuracy, constant.top5) == (0.1, 0.5)
 
 
-def test_order_does_not_matter():
-    found = random_predictions(500, 10, 0)
-    turned = found[torch.randperm(500)]
-    assert reliability(found).ece == pytest.approx(reliability(turned).ece, abs=1e-12)
+def test_certain_answers():
+    """A wrong and certain answer costs what the smallest number allows, and confidence 1 counts in the last bin."""
+    certain = Predictions.from_logits(torch.tensor([[1000.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1]))
+    found = scores(certain, intervals=0)
+    assert found.nll == pytest.approx(250)
+    assert found.ece == found.max_error == found.adaptive_ece == 0.25
+    assert found.brier == pytest.approx(0.5)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(2, 500), st.integers(2, 20), st.integers(0, 100))
+def test_order_does_not_matter(count, classes, seed):
+    found = random_predictions(count, classes, seed)
+    rounded = Predictions.from_logits(found.logits.round(), found.labels)  # with ties
+    turned = rounded[torch.randperm(count, generator=torch.Generator().manual_seed(seed))]
+    one, two = scores(rounded, intervals=0), scores(turned, intervals=0)
+    assert [getattr(one, n) for n in NAMES] == pytest.approx([getattr(two, n) for n in NAMES], abs=1e-9, nan_ok=True)
+    assert one.ece == two.ece  # to the bit, as the sums are whole numbers
+
+
+def test_batches_give_what_the_whole_gives():
+    found = random_predictions(1000, 12, 0)
+    parts = [found[start : start + 170] for start in range(0, 1000, 170)]
+    one, two = scores(found, intervals=50), scores(parts, intervals=50)
+    for name in NAMES:
+        a, b = getattr(one, name), getattr(two, name)
+        assert (a, a.low, a.high) == pytest.approx((b, b.low, b.high), abs=1e-9), name
+    assert scores(iter(parts), intervals=0).nll == pytest.approx(one.nll, abs=1e-12)
+    with pytest.raises(SurefootError, match="can be read only once"):
+        scores(iter(parts), intervals=10)
+
+
+def test_every_bootstrap_draw_is_the_score_of_the_drawn_images():
+    from surefoot.calibration.answers import answer
+    from surefoot.calibration.bootstrap import resamples
+    from surefoot.calibration.scoring import samples
+
+    found = random_predictions(80, 6, 3)
+    _, draws = samples(found, answer(found, 7), NAMES, 7, 5, seed=4)
+    for number, weights in enumerate(torch.cat(list(resamples(80, 4, 5)))):
+        drawn = found[torch.arange(80).repeat_interleave(weights.long())]
+        again = scores(drawn, 7, intervals=0)
+        for name in NAMES:
+            assert float(draws[name][number]) == pytest.approx(getattr(again, name), abs=1e-9, nan_ok=True), name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_score_alone_is_what_it_is_among_all(name):
+    found = random_predictions(60, 5, 1)
+    alone, among = estimates(found, [name], intervals=20)[name], getattr(scores(found, intervals=20), name)
+    assert (alone, alone.low, alone.high) == pytest.approx((among, among.low, among.high), abs=1e-12)
 
 
 def test_intervals_have_their_coverage():
@@ -70,33 +178,104 @@ def test_intervals_have_their_coverage():
         draws = torch.Generator().manual_seed(seed)
         right = torch.rand(200, generator=draws) < 0.8
         logits = torch.stack([right.double(), 1 - right.double()], 1)
-        found = scores(Predictions.from_logits(logits, torch.zeros(200, dtype=torch.long)), intervals=300, seed=seed)
-        hits += found.accuracy.low <= 0.8 <= found.accuracy.high
+        given_ = Predictions.from_logits(logits, torch.zeros(200, dtype=torch.long))
+        accuracy = estimates(given_, ["accuracy"], intervals=300, seed=seed)["accuracy"]
+        hits += accuracy.low <= 0.8 <= accuracy.high
     assert 180 <= hits <= 198
 
 
-def test_a_calibrated_model_is_inside_the_band_and_a_sharpened_one_is_not():
+def test_a_paired_difference_is_sharper_than_two_intervals():
+    first = random_predictions(400, 5, 0)
+    second = Predictions.from_logits(first.logits * 1.1, first.labels)
+    found = difference(first, second, seed=1)
+    assert found["accuracy"] == found["accuracy"].low == found["accuracy"].high == 0
+    one, two = scores(first, seed=1), scores(second, seed=1)
+    assert found["nll"] == pytest.approx(one.nll - two.nll)
+    assert found["nll"].high - found["nll"].low < (one.nll.high - one.nll.low) / 3
+    with pytest.raises(SurefootError, match="the same images in the same order"):
+        difference(first, second[torch.arange(399, -1, -1)])
+    with pytest.raises(UnknownName, match="Unknown score 'eec'. Did you mean 'ece'?"):
+        difference(first, second, names=["eec"])
+
+
+def test_the_band_holds_a_calibrated_model_in_95_percent_of_cases_and_not_a_sharpened_one():
     inside = outside = 0
-    for seed in range(60):
-        draws = torch.Generator().manual_seed(seed)
-        logits = torch.randn(400, 5, generator=draws, dtype=torch.float64) * 2
-        labels = torch.multinomial(logits.softmax(1), 1, generator=draws).squeeze(1)
-        true, sharp = (scores(Predictions.from_logits(z, labels), intervals=300, seed=seed) for z in (logits, logits * 3))
-        inside += true.ece_if_calibrated[0] <= true.ece <= true.ece_if_calibrated[1]
-        outside += sharp.ece > sharp.ece_if_calibrated[1]
-        assert sharp.signed_error > true.signed_error
-    assert inside >= 52
-    assert outside == 60
+    for seed in range(150):
+        true = calibrated_predictions(400, 5, seed)
+        found = scores(true, intervals=250, seed=seed) if seed < 10 else None
+        band = found.ece_if_calibrated if found else band_of(true, seed)
+        inside += band[0] <= reliability(true).ece <= band[1]
+        outside += reliability(Predictions.from_logits(true.logits * 3, true.labels)).ece > band[1]
+    assert 135 <= inside <= 149
+    assert outside == 150
+
+
+def band_of(given_, seed):
+    from surefoot.calibration.bins import bin_of
+    from surefoot.calibration.bootstrap import calibrated_ece
+
+    confidences = given_.confidences.double()
+    membership = torch.nn.functional.one_hot(bin_of(confidences, 15), 15).double()
+    return (
+        calibrated_ece(confidences, membership, seed, 250).quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
+    )
+
+
+@pytest.mark.parametrize(("count", "classes"), [(150, 3), (1000, 10)])
+def test_debiased_ece_is_near_zero_for_a_calibrated_model(count, classes):
+    plain, debiased = [], []
+    for seed in range(200):
+        table = reliability(calibrated_predictions(count, classes, seed))
+        plain.append(table.ece)
+        debiased.append(table.debiased_ece)
+    error = np.std(debiased) / np.sqrt(200)
+    assert abs(np.mean(debiased)) < max(3 * error, 0.06 * np.mean(plain))
+    assert np.mean(plain) > 5 * abs(np.mean(debiased))
+
+
+def test_debiased_ece_keeps_a_gap_that_is_there():
+    """Confidence 0.9, right in 70 % of cases: 0.2, for few images too."""
+    draws = np.random.default_rng(0)
+    found = []
+    for _ in range(300):
+        right = draws.random(60) < 0.7
+        p = torch.tensor([[0.9, 0.1]] * 60, dtype=torch.float64)
+        found.append(reliability(Predictions.from_probabilities(p, torch.tensor((~right).astype(int)))).debiased_ece)
+    assert np.mean(found) == pytest.approx(0.2, abs=0.01)
 
 
 def test_seeded():
     found = random_predictions(100, 3, 0)
     assert scores(found, seed=1) == scores(found, seed=1)
     assert scores(found, seed=1).ece.low != scores(found, seed=2).ece.low
+    without = scores(found, intervals=0)
+    assert without.ece == scores(found, seed=1).ece
+    assert np.isnan([without.ece.low, without.ece_if_calibrated[0]]).all()
 
 
-def test_bad_input():
+def test_always_right_has_nothing_to_spot():
+    found = scores(Predictions.from_logits(torch.eye(3) * 4, torch.arange(3)), intervals=20)
+    assert np.isnan(found.auroc)
+    assert found.aurc == 0
+
+
+def test_bad_input(caplog):
     with pytest.raises(SurefootError, match="bins must be at least 1, got 0"):
         scores(random_predictions(10, 3, 0), bins=0)
-    with pytest.raises(SurefootError, match="of at least one image"):
-        scores(random_predictions(1, 3, 0)[torch.tensor([], dtype=torch.long)])
+    with pytest.raises(SurefootError, match="bins must be at least 1, got 0"):
+        reliability(random_predictions(10, 3, 0), bins=0)
+    empty = random_predictions(1, 3, 0)[torch.tensor([], dtype=torch.long)]
+    for nothing in (empty, [], [empty]):
+        with pytest.raises(SurefootError, match="of at least one image"):
+            scores(nothing)
+    with pytest.raises(SurefootError, match="intervals must be a number of draws"):
+        scores(random_predictions(10, 3, 0), intervals=-1)
+    with pytest.raises(SurefootError, match="the same classes in every batch, got 3 and 4"):
+        scores([random_predictions(10, 3, 0), random_predictions(10, 4, 0)])
+
+
+def test_a_class_that_never_occurs_is_said_in_one_line(caplog):
+    caplog.set_level(logging.WARNING)
+    given_ = Predictions.from_logits(torch.zeros(3, 4, dtype=torch.float64), torch.tensor([0, 1, 3]))
+    assert scores(given_, intervals=0).classwise_ece == pytest.approx((3 * (1 / 3 - 1 / 4) + 1 / 4) / 4)
+    assert [r.getMessage().split(";")[0] for r in caplog.records] == ["1 of 4 classes never occur among the labels (first: 2)"]

@@ -37,7 +37,7 @@ def test_version_and_help(surefoot):
         (["train", "--epoch", "3"], "No such option: --epoch"),
         (["train", "--device", "cdua"], "device must be one that this machine has"),
         (["audit", "nowhere"], "No run folder at 'nowhere'."),
-        (["audit"], "Give a run folder, or --model with --checkpoint or --pretrained, or --import."),
+        (["audit"], "Give a run folder, or --model with --checkpoint or --pretrained, or --import, or --predictions."),
         (["audit", "--model", "resnet18"], "--data must be given with --model and --import."),
         (["audit", "--model", "resnet18", "--data", "digits"], "--model resnet18 needs --checkpoint or --pretrained."),
         (["audit", "--import", "nothing:net", "--data", "digits"], "needs a module 'nothing', which cannot be imported"),

@@ -92,6 +92,45 @@ def test_reliability_rows_and_figure_hold_the_same_numbers(found):
     figure = json.loads(reliability_figure([found]))
     assert figure["data"][1]["x"] == [0.6, 0.95]
     assert figure["data"][1]["y"] == [0.5, 0.8875]
+    pale, strong = figure["data"][1]["marker"]["opacity"]
+    assert (pale, strong) == pytest.approx((0.15 + 0.85 * 0.2**0.5, 0.15 + 0.85 * 0.8**0.5))
+    assert figure["data"][1]["error_y"]["array"][0] == pytest.approx(rows[0]["high"] - 0.5)
+
+
+def with_temperature(found, **more):
+    after = {**found["calibration"], "ece": number(0.02), "nll": number(0.3)}
+    found["temperature"] = {
+        "fitted_on": "the calibration split",
+        "images": 100,
+        "temperatures": [1.5],
+        "notes": [],
+        "calibration": after,
+        "corrupted_ece": 0.2,
+        "corrupted_scaled_ece": 0.15,
+        **more,
+    }
+    return found
+
+
+def test_temperature_before_and_after_and_where_it_comes_from(found):
+    said = plain(" ".join(verdict(with_temperature(found, notes=["It stops at its bound."]))))
+    assert "Temperature 1.50 (from the calibration split) takes ECE from 7.0 % to 2.0 %" in said
+    assert "on corrupted pictures from 20.0 % to 15.0 %" in said
+    page = plain(render_page([found]))
+    assert "the calibration split, 100 images" in page
+    assert "It stops at its bound." in page
+
+
+def test_a_page_of_predictions_alone(found):
+    with_temperature(found, corrupted_ece=None, corrupted_scaled_ece=None, temperatures=[1.4, 1.6])
+    for part in ("corruptions", "attacks", "preflight"):
+        del found[part]
+    said = plain(" ".join(verdict(found)))
+    assert "Temperature 1.40 and 1.60" in said
+    assert "orrupted" not in said
+    page = render_page([found])
+    assert 'id="corruptions"' not in page
+    assert advice(found)[0].startswith("Divide the logits")
 
 
 @pytest.mark.parametrize(("correct", "count"), [(0, 1), (1, 1), (5, 10), (99, 100)])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
@@ -17,7 +14,9 @@ from ..attacks.evaluation import AttackResult, evaluate
 from ..attacks.presets import ATTACKS
 from ..calibration.bins import reliability
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
-from ..calibration.scoring import scores
+from ..calibration.cross_fitting import divided
+from ..calibration.repairs import Calibrated
+from ..calibration.scoring import estimates, scores
 from ..corruptions.engine import corrupt
 from ..corruptions.families import NAMES
 from ..data.dataset import Dataset, Split
@@ -29,8 +28,9 @@ from ..models.prediction import pick_device, predict, transformed
 from ..models.preflight import Finding, preflight
 from ..seeds import generator
 from ..types import Batch, Predictions
-from ..version import VERSION
 from .result import AttackSummary, Audit, CorruptionCell, Corruptions, Geometry
+from .subjects import source_of, subject
+from .temperatures import CROSS_FIT, check_source, choose_temperatures, scaled
 
 SEVERITIES = (1, 2, 3, 4, 5)
 SAMPLE = 256  # images that preflight looks at
@@ -45,14 +45,19 @@ def audit(
     name: str = "model",
     batch_size: int = 256,
     seed: int = 0,
+    calibrate_on: str | Predictions = CROSS_FIT,
+    allow_leakage: bool = False,
     device: str = "auto",
     output: str | Path | None = None,
     progress: bool = True,
 ) -> Audit:
     """Measure accuracy, calibration, corruptions, FGSM and margins of a model that takes pixels in [0, 1].
 
+    `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose training data are not known,
+    "calibration" (or another split, never train) for one that has not seen it, or predictions on a set of your own.
     Writes `audit.json` and `audit-data/` into `output` if one is given.
     """
+    check_source(calibrate_on)
     chosen, place = data.split(split), pick_device(device)
     if len(chosen) == 0:
         raise SurefootError(f"The {split} split has no images.")
@@ -62,12 +67,20 @@ def audit(
     task = bar.add_task(f"auditing {name}", total=1 + len(NAMES) * len(SEVERITIES) + len(ATTACKS.names))
     with bar:
         clean = predict(model, chosen.batches(batch_size), place)
+        refuse_seen(model, clean, data, allow_leakage)
         bar.advance(task)
-        worse = corruptions(model, chosen, batch_size, seed, place, lambda: bar.advance(task))
+
+        def answers_on(name: str) -> Predictions:
+            return predict(model, data.split(name).batches(batch_size), place)
+
+        source = choose_temperatures(clean, split, calibrate_on, seed, answers_on)
+        temperatures = None if source is None else source.temperatures
+        worse = corruptions(model, chosen, batch_size, seed, place, temperatures, lambda: bar.advance(task))
         attacked = attacks(model, chosen, batch_size, seed, place, lambda: bar.advance(task))
     result = Audit(
-        subject=subject(name, data, split, len(chosen), seed),
+        subject=subject(name, data.source, split, len(chosen), seed, notes=list(data.notes), classes=list(data.class_names)),
         calibration=scores(clean, seed=seed),
+        temperature=None if source is None else scaled(clean, source, seed, worse),
         corruptions=worse,
         attacks=attacked,
         preflight=findings,
@@ -92,8 +105,27 @@ def check_first(model: nn.Module, split: Split, data: Dataset, device: torch.dev
     return tuple(found)
 
 
-def corruptions(model: nn.Module, split: Split, batch_size: int, seed: int, device: torch.device, tick: Tick) -> Corruptions:
-    """Every corruption at every severity."""
+def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:
+    """A calibrated copy is not audited on the images that its repair was fitted on."""
+    if isinstance(model, Calibrated) and model.repair.fitted_on.data == source_of(data) and not allow_leakage:
+        seen = model.repair.fitted_on.overlap(clean)
+        if seen:
+            raise SurefootError(
+                f"{seen} of {len(clean)} images were fitted on when this run was calibrated, so their scores would flatter; "
+                "audit another split, or pass allow_leakage=True (--allow-leakage)."
+            )
+
+
+def corruptions(
+    model: nn.Module,
+    split: Split,
+    batch_size: int,
+    seed: int,
+    device: torch.device,
+    temperatures: Tensor | None,
+    tick: Tick,
+) -> Corruptions:
+    """Every corruption at every severity, before and after the temperature of each image."""
     cells: list[CorruptionCell] = []
     right = torch.zeros(len(split), dtype=torch.float64)
     for name in NAMES:
@@ -103,8 +135,9 @@ def corruptions(model: nn.Module, split: Split, batch_size: int, seed: int, devi
                 return corrupt(batch.images, name, severity, seed=seed, indices=batch.indices)
 
             answers = predict(model, transformed(split.batches(batch_size), change), device)
-            found = scores(answers, seed=seed)
-            cells.append(CorruptionCell(name, severity, found.accuracy, found.ece, found.nll))
+            found = estimates(answers, ["accuracy", "ece", "nll"], seed=seed)
+            after = None if temperatures is None else estimates(divided(answers, temperatures), ["ece"], seed=seed)["ece"]
+            cells.append(CorruptionCell(name, severity, **found, scaled_ece=after))
             right += answers.correct
             tick()
     return Corruptions(mean_estimate(right / len(cells), seed), tuple(cells))
@@ -135,18 +168,3 @@ def summarise(parts: list[AttackResult], seed: int) -> AttackSummary:
 
 def _join(parts: list[Predictions]) -> Predictions:
     return Predictions(torch.cat([p.logits for p in parts]), torch.cat([p.labels for p in parts]))
-
-
-def subject(name: str, data: Dataset, split: str, images: int, seed: int) -> dict[str, Any]:
-    """What was audited, on what, with which versions."""
-    return {
-        "name": name,
-        "data": data.source,
-        "split": split,
-        "images": images,
-        "notes": list(data.notes),
-        "classes": list(data.class_names),
-        "seed": seed,
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "versions": {"surefoot": VERSION, "torch": torch.__version__, "python": platform.python_version()},
-    }

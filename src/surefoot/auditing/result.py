@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..calibration.bins import ReliabilityBins
 from ..calibration.scoring import Scores
-from ..files import write_json, write_tensors
+from ..files import write_json
 from ..models.preflight import Finding
 from ..types import Estimate, Predictions
 
 SCHEMA = 1
 AUDIT, DATA = "audit.json", "audit-data"
-PARTS = ("preflight", "calibration", "corruptions", "attacks", "geometry")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class CorruptionCell:
     accuracy: Estimate
     ece: Estimate
     nll: Estimate
+    scaled_ece: Estimate | None = None  # after temperature scaling
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,16 @@ class Corruptions:
 
     mean_accuracy: Estimate
     cells: tuple[CorruptionCell, ...]
+
+    @property
+    def mean_ece(self) -> float:
+        return sum(cell.ece for cell in self.cells) / len(self.cells)
+
+    @property
+    def mean_scaled_ece(self) -> float | None:
+        """After the temperature of clean images, which need not suit corrupted ones."""
+        scaled = [cell.scaled_ece for cell in self.cells if cell.scaled_ece is not None]
+        return sum(scaled) / len(scaled) if scaled else None
 
     def __getitem__(self, name: str) -> list[CorruptionCell]:
         """The severities of one corruption."""
@@ -57,21 +68,37 @@ class Geometry:
 
 
 @dataclass(frozen=True)
-class Audit:
-    """An audit of one model on one split."""
+class TemperatureScaling:
+    """What temperature scaling would do: every image is scored by a temperature that did not see it.
 
+    `fitted_on` says where the temperatures come from; there are two in cross-fitting. Corrupted ECE is the mean over all
+    corruptions, None where none was measured.
+    """
+
+    fitted_on: str
+    images: int
+    temperatures: tuple[float, ...]
+    notes: tuple[str, ...]
+    calibration: Scores
+    corrupted_ece: float | None = None
+    corrupted_scaled_ece: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionsAudit:
+    """What can be said from the predictions of a model alone."""
+
+    PARTS: ClassVar[tuple[str, ...]] = ("calibration", "temperature", "geometry")
     subject: dict[str, Any]
     calibration: Scores
-    corruptions: Corruptions
-    attacks: dict[str, AttackSummary]
+    temperature: TemperatureScaling | None
     geometry: Geometry
-    preflight: tuple[Finding, ...]
     reliability: ReliabilityBins
     predictions: Predictions
 
     def to_dict(self) -> dict[str, Any]:
         """Scalars only; every estimate has its value and interval."""
-        parts = {name: plain(getattr(self, name)) for name in PARTS}
+        parts = {name: plain(getattr(self, name)) for name in self.PARTS}
         return {"schema": SCHEMA, "subject": self.subject, **parts}
 
     def points(self) -> dict[str, Any]:
@@ -88,19 +115,28 @@ class Audit:
     def save(self, folder: str | Path) -> Path:
         """Write `audit-data/` and then `audit.json`, which marks the audit complete."""
         folder = Path(folder)
-        tensors = {"logits": self.predictions.logits, "labels": self.predictions.labels}
-        if self.predictions.indices is not None:
-            tensors["indices"] = self.predictions.indices
-        write_tensors(folder / DATA / "predictions.safetensors", tensors)
+        self.predictions.save(folder / DATA / "predictions.safetensors")
         write_json(folder / DATA / "points.json", self.points())
         write_json(folder / AUDIT, self.to_dict())
         return folder / AUDIT
 
 
+@dataclass(frozen=True, kw_only=True)
+class Audit(PredictionsAudit):
+    """An audit of one model on one split."""
+
+    PARTS = ("preflight", "calibration", "temperature", "corruptions", "attacks", "geometry")
+    corruptions: Corruptions
+    attacks: dict[str, AttackSummary]
+    preflight: tuple[Finding, ...]
+
+
 def plain(value: Any) -> Any:
-    """Dataclasses and estimates as dictionaries, tuples as lists."""
+    """Dataclasses and estimates as dictionaries, tuples as lists, and None for a number that is not defined."""
     if isinstance(value, Estimate):
-        return {"value": float(value), "low": value.low, "high": value.high}
+        return {"value": plain(float(value)), "low": plain(value.low), "high": plain(value.high)}
+    if isinstance(value, float) and math.isnan(value):
+        return None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):

@@ -1,23 +1,82 @@
-"""Bins of equal width over the confidence: what the reliability diagram draws and ECE sums."""
+"""Bins of equal width over the confidence: what the reliability diagram draws and what ECE and its relatives sum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
 from ..errors import require
+from ..intervals import wilson
 from ..types import Predictions
+
+UNIT = 2.0**-40  # sums are whole multiples of this, so that they do not depend on the order or on who adds them
 
 
 @dataclass(frozen=True)
 class ReliabilityBins:
-    """For each bin the number of images, the sum of their confidences, and how many were right."""
+    """For each bin the number of images, the sum of their confidences, how many were right, and the sum of c (1 - c).
+
+    All are whole numbers (sums count units of 2^-40), so bins of batches or processes add up (`+`) to the very same bins in any
+    order. The sum of c (1 - c) is the variance of the number of right answers of a perfectly calibrated model.
+    """
 
     counts: Tensor  # int64
-    confidences: Tensor  # float64 sums
+    confidence_units: Tensor  # int64
     correct: Tensor  # int64
+    variance_units: Tensor  # int64
+
+    @classmethod
+    def of(cls, confidences: Tensor, correct: Tensor, bins: int) -> ReliabilityBins:
+        """The bins of some answers."""
+        confidences = confidences.double()
+        place = bin_of(confidences, bins)
+        units, spread = ((values / UNIT).round().long() for values in (confidences, confidences * (1 - confidences)))
+
+        def summed(values: Tensor) -> Tensor:
+            return torch.zeros(bins, dtype=torch.long).index_add_(0, place, values.cpu())
+
+        return cls(place.bincount(minlength=bins), summed(units), summed(correct.long()), summed(spread))
+
+    def __add__(self, other: ReliabilityBins) -> ReliabilityBins:
+        require(len(self.counts) == len(other.counts), "bins", f"{len(self.counts)} to be merged with these", len(other.counts))
+        return ReliabilityBins(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
+    @property
+    def confidences(self) -> Tensor:
+        """Sum of the confidences of each bin."""
+        return self.confidence_units.double() * UNIT
+
+    @property
+    def variances(self) -> Tensor:
+        return self.variance_units.double() * UNIT
+
+    @property
+    def edges(self) -> Tensor:
+        return torch.linspace(0, 1, len(self.counts) + 1, dtype=torch.float64)
+
+    @property
+    def shares(self) -> Tensor:
+        """The share of all images that each bin holds."""
+        return self.counts.double() / self.counts.sum()
+
+    @property
+    def mean_confidences(self) -> Tensor:
+        """NaN for a bin without images, as is its accuracy."""
+        return self.confidences / self.counts
+
+    @property
+    def accuracies(self) -> Tensor:
+        return self.correct.double() / self.counts
+
+    @property
+    def intervals(self) -> Tensor:
+        """The 95 % interval of each bin's accuracy (Wilson), bins x 2."""
+        pairs = zip(self.correct.tolist(), self.counts.tolist(), strict=True)
+        found = [wilson(right, count) if count else {"low": math.nan, "high": math.nan} for right, count in pairs]
+        return torch.tensor([[bin["low"], bin["high"]] for bin in found], dtype=torch.float64)
 
     @property
     def gaps(self) -> Tensor:
@@ -30,9 +89,24 @@ class ReliabilityBins:
         return float(self.gaps.abs().sum())
 
     @property
+    def rms(self) -> float:
+        """Root of the mean over images of the squared gap of their bin (Hendrycks et al. 2019)."""
+        return float(rms_of(self.gaps, self.shares))
+
+    @property
+    def max_error(self) -> float:
+        """The largest |accuracy - confidence| of a bin that holds images (Guo et al. 2017)."""
+        return float(max_error_of(self.gaps, self.shares))
+
+    @property
     def signed_error(self) -> float:
         """Mean confidence minus accuracy: positive is overconfident."""
         return float(self.gaps.sum())
+
+    @property
+    def debiased_ece(self) -> float:
+        """ECE without what noise adds to it; see `debiased_ece_of`."""
+        return float(debiased_ece_of(self.gaps, self.variances, int(self.counts.sum())))
 
 
 def bin_of(confidences: Tensor, bins: int) -> Tensor:
@@ -41,13 +115,30 @@ def bin_of(confidences: Tensor, bins: int) -> Tensor:
     return (confidences.double() * bins).ceil().long().sub_(1).clamp_(0, bins - 1)
 
 
+def rms_of(gaps: Tensor, shares: Tensor) -> Tensor:
+    """From gaps and shares (... x bins)."""
+    return (gaps.square() / shares.clamp_min(torch.finfo(shares.dtype).tiny)).sum(-1).sqrt()
+
+
+def max_error_of(gaps: Tensor, shares: Tensor) -> Tensor:
+    """From gaps and shares (... x bins)."""
+    return (gaps.abs() / shares.where(shares > 0, 1)).amax(-1)
+
+
+def debiased_ece_of(gaps: Tensor, variances: Tensor, images: int) -> Tensor:
+    """ECE by halves: the gap of one half of a bin with the sign that the other half gives it, on average over all halvings.
+
+    Noise in the two halves is independent, so the mean is 0 for a perfectly calibrated model, where ECE itself is the mean of
+    absolute values of noise; a gap that stands out of the noise counts in full. In the normal approximation, with G the bin's
+    gap in images, S^2 = sum of c (1 - c) and z = G / S, a bin gives S (z erf(z / sqrt 2) - sqrt(2 / pi) exp(-z^2 / 2)).
+    """
+    spread = variances.sqrt().clamp_min(UNIT)
+    z = gaps * images / spread
+    found = spread * (z * torch.erf(z / math.sqrt(2)) - math.sqrt(2 / math.pi) * torch.exp(-z.square() / 2))
+    return found.sum(-1) / images
+
+
 def reliability(predictions: Predictions, bins: int = 15) -> ReliabilityBins:
     """The reliability diagram's data."""
     require(len(predictions) > 0, "predictions", "of at least one image", 0)
-    confidences = predictions.confidences.double()
-    place = bin_of(confidences, bins)
-    return ReliabilityBins(
-        place.bincount(minlength=bins),
-        torch.zeros(bins, dtype=torch.float64).index_add_(0, place, confidences),
-        place[predictions.correct].bincount(minlength=bins),
-    )
+    return ReliabilityBins.of(predictions.confidences, predictions.correct, bins)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
+from ..errors import require
 from ..seeds import generator
 from ..types import Estimate
 
@@ -20,16 +22,22 @@ def _chunks(images: int, draws: int) -> Iterator[int]:
         yield min(size, draws - start)
 
 
+def resamples(images: int, seed: int, draws: int = DRAWS) -> Iterator[Tensor]:
+    """How often each image is drawn, some draws at a time: draws x images, float64.
+
+    The numbers depend on `images` and `seed` alone, so that two models on the same images are compared draw by draw.
+    """
+    require(draws >= 0, "intervals", "a number of draws, at least 0", draws)
+    random = generator(seed, "bootstrap")
+    for size in _chunks(images, draws):
+        picks = torch.randint(images, (size, images), generator=random)
+        weights = torch.zeros(size, images, dtype=torch.float64)
+        yield weights.scatter_add_(1, picks, weights.new_ones(()).expand_as(picks))
+
+
 def resampled_sums(values: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
     """Column sums of `values` (images x columns) over images drawn with replacement: draws x columns."""
-    count, random = len(values), generator(seed, "bootstrap")
-    rows = []
-    for size in _chunks(count, draws):
-        picks = torch.randint(count, (size, count), generator=random)
-        weights = torch.zeros(size, count, dtype=values.dtype)
-        weights.scatter_add_(1, picks, torch.ones_like(weights))
-        rows.append(weights @ values)
-    return torch.cat(rows)
+    return torch.cat([weights @ values for weights in resamples(len(values), seed, draws)])
 
 
 def mean_estimate(values: Tensor, seed: int, draws: int = DRAWS) -> Estimate:
@@ -39,17 +47,20 @@ def mean_estimate(values: Tensor, seed: int, draws: int = DRAWS) -> Estimate:
 
 
 def estimate(value: float, samples: Tensor) -> Estimate:
-    """A value with the 2.5 and 97.5 percentiles of its bootstrap samples."""
-    low, high = samples.quantile(torch.tensor([0.025, 0.975], dtype=samples.dtype)).tolist()
+    """A value with the 2.5 and 97.5 percentiles of its bootstrap samples; NaN without samples."""
+    if len(samples) == 0:
+        return Estimate(value, math.nan, math.nan)
+    low, high = samples.nanquantile(torch.tensor([0.025, 0.975], dtype=samples.dtype)).tolist()
     return Estimate(value, low, high)
 
 
 def calibrated_ece(confidences: Tensor, membership: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
     """ECE of a perfectly calibrated model with these confidences: each answer is right with its own probability.
 
-    `membership` is images x bins (0 or 1). ECE is above 0 even then, since it sums absolute values of noise.
+    `membership` is images x bins (0 or 1). ECE is above 0 even then, since it sums absolute values of noise
+    (consistency resampling: Broecker and Smith 2007).
     """
-    random, rows = generator(seed, "calibrated"), []
+    random, rows = generator(seed, "calibrated"), [torch.zeros(0, dtype=torch.float64)]
     for size in _chunks(len(confidences), draws):
         right = torch.rand(size, len(confidences), generator=random, dtype=torch.float64) < confidences
         gaps = (confidences - right.double()) @ membership

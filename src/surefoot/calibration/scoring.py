@@ -1,14 +1,25 @@
-"""Scores of a set of predictions, each with its interval."""
+"""Scores of a set of predictions, each with its interval, and the difference of two models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 
-from torch.nn import functional as F
+import torch
+from torch import Tensor
 
+from ..errors import SurefootError, UnknownName, require
 from ..types import Estimate, Predictions
-from .bins import bin_of, reliability
-from .bootstrap import DRAWS, calibrated_ece, estimate, mean_estimate, resampled_sums
+from .answers import Answers, answer, weighted_totals
+from .bins import debiased_ece_of, max_error_of, rms_of
+from .bootstrap import DRAWS, calibrated_ece, estimate, resamples
+from .class_bins import class_sums
+from .ranking import rank
+from .smoothing import smooth_ece
+
+logger = logging.getLogger("surefoot")
+Given = Predictions | Iterable[Predictions]
 
 
 @dataclass(frozen=True)
@@ -19,25 +30,133 @@ class Scores:
     """
 
     accuracy: Estimate
+    top5: Estimate
     nll: Estimate
+    brier: Estimate
+    brier_reliability: Estimate
+    brier_resolution: Estimate
+    brier_uncertainty: Estimate
     ece: Estimate
+    rms: Estimate
+    max_error: Estimate
     signed_error: Estimate
+    debiased_ece: Estimate
+    adaptive_ece: Estimate
+    classwise_ece: Estimate
+    smooth_ece: Estimate
+    aurc: Estimate
+    auroc: Estimate
     ece_if_calibrated: tuple[float, float]
 
 
-def scores(predictions: Predictions, bins: int = 15, *, intervals: int = DRAWS, seed: int = 0) -> Scores:
-    """Accuracy, NLL and calibration error, with bootstrap intervals from `intervals` draws."""
-    table = reliability(predictions, bins)
-    confidences = predictions.confidences.double()
-    correct = predictions.correct.double()
-    membership = F.one_hot(bin_of(confidences, bins), bins).double()
-    gaps = resampled_sums(membership * (confidences - correct).unsqueeze(1), seed, intervals) / len(predictions)
-    band = estimate(0.0, calibrated_ece(confidences, membership, seed, intervals))
-    losses = F.cross_entropy(predictions.logits.double(), predictions.labels, reduction="none")
-    return Scores(
-        accuracy=mean_estimate(correct, seed, intervals),
-        nll=mean_estimate(losses, seed, intervals),
-        ece=estimate(table.ece, gaps.abs().sum(1)),
-        signed_error=estimate(table.signed_error, gaps.sum(1)),
-        ece_if_calibrated=(band.low, band.high),
+MEANS = {"accuracy", "top5", "nll", "brier"}
+BINNED = {"ece", "rms", "max_error", "signed_error", "debiased_ece"}
+RANKED = {"aurc", "auroc", "adaptive_ece"}
+BY_CLASS = {"classwise_ece", "brier_reliability", "brier_resolution", "brier_uncertainty"}
+NAMES = tuple(field.name for field in fields(Scores) if field.name != "ece_if_calibrated")
+Values = dict[str, Tensor]
+Totals = Callable[[Tensor], Tensor]
+
+
+def scores(predictions: Given, bins: int = 15, *, intervals: int = DRAWS, seed: int = 0) -> Scores:
+    """Every score, with 95 % bootstrap intervals from `intervals` draws (0: none, which is quick; their ends are NaN).
+
+    Takes predictions or batches of them, such as `StoredPredictions`, of which one is in memory at a time.
+    """
+    require(bins >= 1, "bins", "at least 1", bins)
+    answers = answer(predictions, bins)
+    absent = (answers.labels.bincount(minlength=len(answers.totals)) == 0).nonzero().squeeze(1).tolist()
+    if absent:
+        logger.warning(
+            "%d of %d classes never occur among the labels (first: %d); class-wise scores count confidence in them as error.",
+            *(len(absent), len(answers.totals), absent[0]),
+        )
+    found = estimates(predictions, NAMES, bins, intervals=intervals, seed=seed, answers=answers)
+    band = estimate(
+        0.0, calibrated_ece(answers.confidences, answers.membership, seed, intervals) if intervals else torch.zeros(0)
     )
+    return Scores(**found, ece_if_calibrated=(band.low, band.high))
+
+
+def difference(
+    first: Given, second: Given, bins: int = 15, *, intervals: int = DRAWS, seed: int = 0, names: Sequence[str] = NAMES
+) -> dict[str, Estimate]:
+    """Each score of the first model minus that of the second, with a paired bootstrap interval: both see the same draws."""
+    one, two = answer(first, bins), answer(second, bins)
+    if not torch.equal(one.labels, two.labels):
+        raise SurefootError(
+            f"A difference needs the same images in the same order, and the labels differ ({len(one)}, {len(two)})."
+        )
+    points, draws = samples(first, one, names, bins, intervals, seed)
+    other_points, other_draws = samples(second, two, names, bins, intervals, seed)
+    return {name: estimate(points[name] - other_points[name], draws[name] - other_draws[name]) for name in names}
+
+
+def estimates(
+    predictions: Given,
+    names: Sequence[str],
+    bins: int = 15,
+    *,
+    intervals: int = DRAWS,
+    seed: int = 0,
+    answers: Answers | None = None,
+) -> dict[str, Estimate]:
+    """Some of the scores by name; what they do not need is not computed."""
+    points, draws = samples(predictions, answers or answer(predictions, bins), names, bins, intervals, seed)
+    return {name: estimate(points[name], draws[name]) for name in names}
+
+
+def samples(
+    predictions: Given, answers: Answers, names: Sequence[str], bins: int, draws: int, seed: int
+) -> tuple[dict[str, float], Values]:
+    """The scores, and the scores of every bootstrap draw."""
+    for name in names:
+        if name not in NAMES:
+            raise UnknownName("score", name, NAMES)
+    if draws and not isinstance(predictions, Predictions) and iter(predictions) is predictions:
+        raise SurefootError("Intervals read the batches again, and these can be read only once; pass a list or intervals=0.")
+    points = {name: getattr(answers.reliability, name) for name in BINNED}  # from the very bins that the diagram draws
+    ones, rest = torch.ones(1, len(answers), dtype=torch.float64), [name for name in names if name not in BINNED]
+    whole = weighted_scores(answers, ones, rest, bins, lambda _: answers.totals[None])
+    points |= {name: float(whole[name]) for name in rest}
+    rows: list[Values] = [{name: torch.zeros(0, dtype=torch.float64) for name in names}]
+    for weights in resamples(len(answers), seed, draws):
+        rows.append(weighted_scores(answers, weights, names, bins, lambda weights: weighted_totals(predictions, weights)))
+    return points, {name: torch.cat([row[name] for row in rows]) for name in names}
+
+
+def weighted_scores(answers: Answers, weights: Tensor, names: Sequence[str], bins: int, totals: Totals) -> Values:
+    """Scores under weights (draws x images), one for each draw; all weights 1 give the scores themselves."""
+    found: Values = {}
+    wanted = set(names)
+    if wanted & (MEANS | BY_CLASS):
+        means = {"accuracy": answers.correct, "top5": answers.top5, "nll": answers.losses, "brier": answers.squares}
+        sums = weights @ torch.stack([values.double() for values in means.values()], 1)
+        found |= dict(zip(means, (sums / len(answers)).unbind(1), strict=True))
+    if wanted & BINNED:
+        found |= binned_scores(answers, weights, bins)
+    if wanted & RANKED:
+        ranking = rank(answers.confidences, answers.correct, weights)
+        found |= {"aurc": ranking.aurc, "auroc": ranking.auroc, "adaptive_ece": ranking.adaptive_ece(bins)}
+    if "smooth_ece" in wanted:
+        found["smooth_ece"] = smooth_ece(answers.confidences, answers.correct, weights)
+    if wanted & BY_CLASS:
+        table = class_sums(answers.entries, answers.labels, weights, totals(weights), bins)
+        found |= {name: getattr(table, name) for name in ("classwise_ece", "brier_reliability", "brier_uncertainty")}
+        # reliability - resolution + uncertainty = Brier: the resolution with its parts within bins (Stephenson et al. 2008)
+        found["brier_resolution"] = found["brier_reliability"] + found["brier_uncertainty"] - found["brier"]
+    return found
+
+
+def binned_scores(answers: Answers, weights: Tensor, bins: int) -> Values:
+    """Scores from the bins of every draw."""
+    count = len(answers)
+    gaps, counts, variances = (weights @ answers.binned_columns).view(len(weights), 3, bins).unbind(1)
+    gaps, shares = gaps / count, counts / count
+    return {
+        "ece": gaps.abs().sum(1),
+        "rms": rms_of(gaps, shares),
+        "max_error": max_error_of(gaps, shares),
+        "signed_error": gaps.sum(1),
+        "debiased_ece": debiased_ece_of(gaps, variances, count),
+    }

@@ -1,4 +1,4 @@
-"""`surefoot audit`: from a run folder, a model and its checkpoint, or any module, to a page."""
+"""`surefoot audit`: from a run folder, a model and its checkpoint, any module, or predictions, to a page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import typer
 from torch import nn
 
 from ..auditing.measuring import audit as measure
+from ..auditing.predicted import audit_predictions
+from ..auditing.temperatures import CROSS_FIT
 from ..data.dataset import Dataset
 from ..data.loading import load_data
 from ..data.settings import settings_of
+from ..data.splitting import SPLITS
 from ..errors import SurefootError
 from ..models.foreign import adapt_any
 from ..models.loading import load_model
@@ -21,7 +24,8 @@ from ..registry import import_target
 from ..report.page import write_page
 from ..report.reading import read_audit
 from ..report.verdict import verdict
-from ..training.runs import load_run
+from ..training.runs import Run, load_run
+from ..types import Predictions
 from . import options as flag
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -29,12 +33,13 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True)
 class Target:
-    """What is audited, on which data, under which name, and where its page goes by default."""
+    """What is audited, on which data, under which name; and by default where its page goes and its temperature comes from."""
 
     model: nn.Module
     data: Dataset
     name: str
     folder: Path
+    calibrate_on: str = CROSS_FIT
 
 
 @app.command()
@@ -46,7 +51,17 @@ def audit(
     import_: Annotated[
         str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
     ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Instead: logits or probabilities in .npz, .csv or .safetensors")
+    ] = None,
     data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
+    calibrate_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPLIT|FILE", help="Fit the temperature here [default: a run's calibration split, else cross-fit]"
+        ),
+    ] = None,
+    allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Audit images that a repair was fitted on")] = False,
     split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
     root: flag.Root = None,
     labels: flag.LabelFile = None,
@@ -68,8 +83,8 @@ def audit(
     quiet: flag.Quiet = False,
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
-    if sum(given is not None for given in (target, model, import_)) != 1:
-        raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import.")
+    if sum(given is not None for given in (target, model, import_, predictions)) != 1:
+        raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import, or --predictions.")
     data_options = flag.given(
         root=root,
         labels=labels,
@@ -86,6 +101,20 @@ def audit(
         raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
     if stem is not None and model is None:
         raise SurefootError("--stem is for --model.")
+    source = parse_source(calibrate_on)
+    if predictions is not None:
+        given = {
+            **data_options,
+            **normalisation,
+            **flag.given(data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained),
+        }
+        if given or split != "test":
+            raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
+        folder = output or Path("audits") / predictions.stem
+        answers = Predictions.load(predictions)
+        audit_predictions(answers, name=predictions.stem, seed=seed, calibrate_on=source or CROSS_FIT, output=folder)
+        show(folder, json_, quiet)
+        return
     if target is not None:
         if normalisation:
             raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
@@ -98,15 +127,29 @@ def audit(
     else:
         found = from_import(import_ or "", data, data_options, normalisation)
     folder = output or found.folder
+    default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
+    measured |= {"calibrate_on": source or default, "allow_leakage": allow_leakage}
     measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)
+    show(folder, json_, quiet)
+
+
+def parse_source(given: str | None) -> str | Predictions | None:
+    """`cross-fit`, a split, or a file of predictions."""
+    if given is None or given == CROSS_FIT or given in SPLITS:
+        return given
+    return Predictions.load(given)
+
+
+def show(folder: Path, json_: bool, quiet: bool) -> None:
+    """Write the page of an audit and say what it says."""
     plain = read_audit(folder)
     page = write_page(folder / "report.html", [plain])
     if json_:
         plain.pop("points")
         print(json.dumps(plain))
     elif not quiet:
-        for finding in plain["preflight"]:
+        for finding in plain.get("preflight", ()):
             print(f"! {finding['message']} {finding['advice']}")
         print("\n".join(verdict(plain)))
         print(f"page: {page}")
@@ -115,6 +158,13 @@ def audit(
 def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
     """The predictor of a run folder, on the data it names or on others."""
     run = load_run(target)
+    dataset = data_of_run(run, target, data, options)
+    own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
+    return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT)
+
+
+def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any]) -> Dataset:
+    """The data that a run names, or others, with the pixels that its model wants."""
     section = run.recipe.data or {}
     if data is not None and data != section.get("name"):
         section = {"name": data, "seed": section.get("seed", 0)}
@@ -122,8 +172,7 @@ def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
         raise SurefootError(f"The data of '{target}' came from Python and have no name: give --data.")
     settings = settings_of(run.recipe.model["name"], run.recipe.model["pretrained"]) if run.recipe.model else None
     size = {} if "image_size" in section else {"image_size": run.model.image_size}
-    dataset = load_data(**{**size, **section, **options}, model=settings)
-    return Target(run.predictor, dataset, target.resolve().name, target)
+    return load_data(**{**size, **section, **options}, model=settings)
 
 
 def from_name(

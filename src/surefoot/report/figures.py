@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
+
+from ..intervals import wilson
 
 COLOURS = (
     "#0072b2",
@@ -27,16 +30,8 @@ def reliability_rows(audit: dict[str, Any]) -> list[dict[str, float]]:
     ]
 
 
-def wilson(correct: int, count: int) -> dict[str, float]:
-    """Accuracy with its 95 % interval for a binomial share (Wilson 1927), which is sound for few images too."""
-    z, share = 1.959964, correct / count
-    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
-    return {"accuracy": share, "low": min(centre - half, share), "high": max(centre + half, share)}
-
-
 def reliability_figure(audits: Sequence[dict[str, Any]]) -> str:
-    """Accuracy against confidence, the area of a point being its share of the images, as plotly's JSON."""
+    """Accuracy against confidence with each bin's interval, as plotly's JSON; the fewer images a bin holds, the paler it is."""
     from plotly import graph_objects as go
 
     figure = go.Figure()
@@ -56,7 +51,7 @@ def reliability_figure(audits: Sequence[dict[str, Any]]) -> str:
             customdata=[row["share"] for row in rows],
             mode="markers",
             name=escape(audit["subject"]["name"]),
-            marker={"color": colour, "size": [6 + 30 * row["share"] ** 0.5 for row in rows], "opacity": 0.7},
+            marker={"color": colour, "size": 14, "opacity": [opacity(row["share"]) for row in rows]},
             hovertemplate="confidence %{x:.3f}<br>accuracy %{y:.3f}<br>%{customdata:.1%} of the images",
         )
     figure.update_layout(
@@ -69,6 +64,11 @@ def reliability_figure(audits: Sequence[dict[str, Any]]) -> str:
         template="none",
     )
     return safe_json(json.loads(figure.to_json()))
+
+
+def opacity(share: float) -> float:
+    """A bin's share of the images as opacity, never so pale that it cannot be seen."""
+    return 0.15 + 0.85 * math.sqrt(share)
 
 
 def escape(text: str) -> str:

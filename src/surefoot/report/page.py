@@ -23,6 +23,7 @@ def render_page(audits: Sequence[dict[str, Any]]) -> str:
     environment.filters["percent"] = percent
     return environment.get_template("page.html.j2").render(
         audits=audits,
+        whole=all("corruptions" in audit for audit in audits),
         verdicts=[verdict(audit) for audit in audits],
         advice=[advice(audit) for audit in audits],
         reliability=[reliability_rows(audit) for audit in audits],

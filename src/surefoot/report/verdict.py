@@ -37,14 +37,31 @@ def verdict(audit: Audit) -> list[str]:
         side = "Overconfident" if scores["signed_error"]["value"] > 0 else "Underconfident"
         gap = points(abs(scores["signed_error"]["value"]))
         said.append(f"{side} by {gap}: ECE {percent(ece['value'])}, where perfect calibration would show {band}.")
-    name, drop = worst_corruption(audit)
-    mean = audit["corruptions"]["mean_accuracy"]["value"]
-    words = f"on {name.replace('_', ' ')}"
-    said.append(f"Corrupted pictures: {percent(mean)} right on average; it loses most {words}, {points(drop)}.")
-    for attack, found in audit["attacks"].items():
+    said += temperature_words(audit)
+    if "corruptions" in audit:
+        name, drop = worst_corruption(audit)
+        mean = audit["corruptions"]["mean_accuracy"]["value"]
+        words = f"on {name.replace('_', ' ')}"
+        said.append(f"Corrupted pictures: {percent(mean)} right on average; it loses most {words}, {points(drop)}.")
+    for attack, found in audit.get("attacks", {}).items():
         rate = found["success_rate"]["value"]
         said.append(f"{attack.upper()} turns {percent(rate)} of its right answers into wrong ones.")
     return said
+
+
+def temperature_words(audit: Audit) -> list[str]:
+    """What a temperature would do, and whether that lasts when the picture gets worse."""
+    found = audit.get("temperature")
+    if not found:
+        return []
+    shown = " and ".join(f"{value:.2f}" for value in found["temperatures"])
+    before, after = audit["calibration"]["ece"]["value"], found["calibration"]["ece"]["value"]
+    said = f"Temperature {shown} (from {found['fitted_on']}) takes ECE from {percent(before)} to {percent(after)}"
+    if found.get("corrupted_ece") is not None:
+        said += (
+            f", and on corrupted pictures from {percent(found['corrupted_ece'])} to {percent(found['corrupted_scaled_ece'])}"
+        )
+    return [f"{said}."]
 
 
 def advice(audit: Audit) -> list[str]:
@@ -55,10 +72,10 @@ def advice(audit: Audit) -> list[str]:
         todo.append(
             f"Divide the logits by a temperature {way} than 1, fitted on the calibration split; accuracy stays the same."
         )
-    name, drop = worst_corruption(audit)
+    name, drop = worst_corruption(audit) if "corruptions" in audit else ("", 0.0)
     if drop > 0.1:
         todo.append(f"{name.replace('_', ' ').capitalize()} costs {points(drop)}: show the model such pictures in training.")
-    if any(found["success_rate"]["value"] > 0.5 for found in audit["attacks"].values()):
+    if any(found["success_rate"]["value"] > 0.5 for found in audit.get("attacks", {}).values()):
         todo.append("Do not rely on it where someone may tamper with the pictures.")
     return todo or ["Nothing urgent at this depth of audit."]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..auditing.measuring import audit
 from ..auditing.result import Audit
@@ -23,7 +24,5 @@ def run_grid(
         folder = Path(output) / name
         run = recipe.run(output=folder, device=device, overwrite=overwrite, progress=progress)
         data = recipe.load_data()
-        yield (
-            name,
-            audit(run.predictor, data, name=name, seed=recipe.seed, device=device, output=folder, progress=progress),
-        )
+        options: dict[str, Any] = {"seed": recipe.seed, "device": device, "output": folder, "progress": progress}
+        yield name, audit(run.predictor, data, name=name, calibrate_on="calibration", **options)

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ..calibration.repairs import Repair, load_repair
 from ..errors import NotFound, SurefootError
 from ..files import read_tensors, write_tensors, write_text
 from ..models.checkpoints import load_weights
@@ -21,6 +22,7 @@ from .recipes import Recipe
 
 logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
+CALIBRATION = "calibration.safetensors"
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,13 @@ class Run:
     objective: Objective
     history: list[Epoch]
     folder: Path | None = None
+    repair: Repair | None = None  # of its confidences, in a calibrated copy
 
     @property
     def predictor(self) -> nn.Module:
-        """What to use and to audit: the model, or what the objective makes of it at test time."""
-        return self.objective.predictor(self.model)
+        """What to use and to audit: the model, or what the objective makes of it at test time, with the repair behind it."""
+        bare = self.objective.predictor(self.model)
+        return bare if self.repair is None else self.repair.module(bare)
 
 
 def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Path | None:
@@ -63,7 +67,7 @@ def what_is_run(text: str) -> str:
 
 def remove_run(folder: Path) -> None:
     """Remove what an earlier run left; other files stay."""
-    for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE):
+    for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE, CALIBRATION):
         (folder / name).unlink(missing_ok=True)
     clear_state(folder)
 
@@ -114,7 +118,22 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
     if (folder / OBJECTIVE).is_file():
         load_weights(objective, read_tensors("objective state", folder / OBJECTIVE), f"'{folder / OBJECTIVE}'")
     lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines() if (folder / HISTORY).is_file() else []
-    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder)
+    repair = load_repair(folder / CALIBRATION) if (folder / CALIBRATION).is_file() else None
+    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder, repair)
+
+
+def write_calibrated(run: Run, repair: Repair, output: str | Path) -> Run:
+    """A copy of a run with a repair of its confidences; the weights stay as they are."""
+    folder = Path(output)
+    if run.folder is not None and folder.resolve() == run.folder.resolve():
+        raise SurefootError(f"output must be another folder than the run's own, got '{output}'.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SurefootError(f"output must be a new or empty folder, and '{folder}' is not.")
+    copy = replace(run, folder=folder, repair=repair)
+    write_text(folder / RECIPE, run.recipe.to_yaml())
+    repair.save(folder / CALIBRATION)
+    finish_run(copy)
+    return copy
 
 
 def without_weights(recipe: Recipe) -> dict[str, Any]:

@@ -1,0 +1,33 @@
+"""What was audited, on what, with which versions."""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import datetime, timezone
+from typing import Any
+
+import torch
+
+from ..data.dataset import Dataset
+from ..version import VERSION
+
+
+def subject(name: str, data: dict[str, Any], split: str, images: int, seed: int, **more: Any) -> dict[str, Any]:
+    """The head of an `audit.json`; `more` is what is known of the data, such as notes and classes."""
+    return {
+        "name": name,
+        "data": data,
+        "split": split,
+        "images": images,
+        **more,
+        "seed": seed,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": {"surefoot": VERSION, "torch": torch.__version__, "python": platform.python_version()},
+    }
+
+
+def source_of(data: Dataset) -> str:
+    """The data set whose places indices are, as text: equal for equal data; empty when it came from Python."""
+    kept = {key: value for key, value in data.source.items() if key in ("name", "root", "labels", "class_map")}
+    return json.dumps(kept, sort_keys=True, default=str) if kept else ""

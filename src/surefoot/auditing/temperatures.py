@@ -1,0 +1,72 @@
+"""Which temperature an audit uses for each image: one that did not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..calibration.cross_fitting import cross_fit_temperature, divided
+from ..calibration.scoring import scores
+from ..calibration.temperature import Temperature, fit_temperature
+from ..data.splitting import SPLITS
+from ..errors import SurefootError, UnknownName
+from ..types import Predictions
+from .result import Corruptions, TemperatureScaling
+
+CROSS_FIT = "cross-fit"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where temperatures come from, and the one of each image."""
+
+    fitted_on: str
+    images: int
+    fits: tuple[Temperature, ...]
+    temperatures: Tensor
+
+
+def check_source(calibrate_on: str | Predictions) -> None:
+    """Refuse the training split, and any name that is none of a split."""
+    if calibrate_on == "train":
+        raise SurefootError("calibrate_on must not be the training split: a model is surer of what it was trained on.")
+    if isinstance(calibrate_on, str) and calibrate_on not in (CROSS_FIT, *SPLITS):
+        raise UnknownName("source of a temperature", calibrate_on, [CROSS_FIT, *SPLITS])
+
+
+def choose_temperatures(
+    clean: Predictions, split: str, calibrate_on: str | Predictions, seed: int, answers_on: Callable[[str], Predictions]
+) -> Source | None:
+    """Cross-fitting on the audited images, a split that was named, or predictions that were given; None for a single image."""
+    if calibrate_on == CROSS_FIT:
+        if len(clean) < 2:
+            return None
+        found = cross_fit_temperature(clean, seed)
+        where = f"two-fold cross-fitting on the {split} split"
+        return Source(where, len(clean), found.fits, found.temperatures)
+    if isinstance(calibrate_on, Predictions):
+        answers, where = calibrate_on, "predictions that were given"
+        if answers.num_classes != clean.num_classes:
+            raise SurefootError(f"calibrate_on must have {clean.num_classes} classes as the model, got {answers.num_classes}.")
+    else:
+        answers, where = answers_on(calibrate_on), f"the {calibrate_on} split"
+    fit = fit_temperature(answers)
+    fit.calibrate(clean)  # refuses images that the fit has seen
+    return Source(where, len(answers), (fit,), torch.full((len(clean),), fit.temperature, dtype=torch.float64))
+
+
+def scaled(clean: Predictions, source: Source, seed: int, worse: Corruptions | None) -> TemperatureScaling:
+    """The scores with these temperatures, on the images they were chosen for."""
+    notes = tuple(dict.fromkeys(fit.note for fit in source.fits if fit.note))
+    return TemperatureScaling(
+        source.fitted_on,
+        source.images,
+        tuple(fit.temperature for fit in source.fits),
+        notes,
+        scores(divided(clean, source.temperatures), seed=seed),
+        None if worse is None else worse.mean_ece,
+        None if worse is None else worse.mean_scaled_ece,
+    )

@@ -1,0 +1,50 @@
+"""Temperatures that did not see the images they are used on, from one set of predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ..errors import require
+from ..seeds import generator
+from ..types import Predictions
+from .temperature import Temperature, fit_temperature
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """The temperature of each fold, fitted on the other one, and the fold of each image."""
+
+    fits: tuple[Temperature, Temperature]
+    folds: Tensor
+
+    @property
+    def temperatures(self) -> Tensor:
+        """The temperature of each image."""
+        return torch.tensor([fit.temperature for fit in self.fits], dtype=torch.float64)[self.folds]
+
+    def calibrate(self, predictions: Predictions) -> Predictions:
+        """The same images in the same order, perhaps corrupted, each by the temperature that did not see it."""
+        require(
+            len(predictions) == len(self.folds), "predictions", f"of the {len(self.folds)} images of the fit", len(predictions)
+        )
+        return divided(predictions, self.temperatures)
+
+
+def divided(predictions: Predictions, temperatures: Tensor) -> Predictions:
+    """Each image's logits divided by its own temperature."""
+    logits = predictions.logits / temperatures.to(predictions.logits).unsqueeze(1)
+    return replace(predictions, logits=logits)
+
+
+def cross_fit_temperature(predictions: Predictions, seed: int = 0) -> CrossFit:
+    """Two-fold cross-fitting: halves drawn at random within each class, each scaled by the temperature of the other."""
+    require(len(predictions) >= 2, "predictions", "of at least two images for two folds", len(predictions))
+    random = torch.randperm(len(predictions), generator=generator(seed, "folds"))
+    order = random[predictions.labels.cpu()[random].argsort(stable=True)]  # by class, at random within a class
+    folds = torch.empty(len(predictions), dtype=torch.long)
+    folds[order] = torch.arange(len(predictions)) % 2
+    first, second = (fit_temperature(predictions[(folds != fold).nonzero().squeeze(1)]) for fold in (0, 1))
+    return CrossFit((first, second), folds)

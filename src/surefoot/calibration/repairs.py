@@ -1,0 +1,143 @@
+"""What a repair of the confidences is: fitted once, applied to logits, put on a model, saved with a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import SurefootError
+from ..files import read_tensors, write_tensors
+from ..registry import Registry
+from ..types import Images, Logits, Predictions
+
+METHODS = Registry(
+    "calibration method",
+    [
+        ("temperature", "surefoot.calibration.temperature:Temperature", "One number divides all logits; keeps the order"),
+        (
+            "feature-scaling",
+            "surefoot.calibration.feature_scaling:FeatureScaling",
+            "One number scales the penultimate features",
+        ),
+        ("vector", "surefoot.calibration.class_scaling:ClassScaling", "A factor and an offset for each class"),
+        ("bias", "surefoot.calibration.class_scaling:ClassBias", "An offset for each class"),
+        ("isotonic", "surefoot.calibration.isotonic:Isotonic", "A rising step function for each class, one against the rest"),
+    ],
+)
+
+
+@dataclass(frozen=True)
+class FittedOn:
+    """The images that a repair has seen: their places in `data`, and a digest of the predictions themselves."""
+
+    digest: str
+    indices: Tensor | None = None
+    data: str = ""
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> FittedOn:
+        return cls(digest_of(predictions), None if predictions.indices is None else predictions.indices.cpu().long())
+
+    def overlap(self, predictions: Predictions) -> int:
+        """How many of these predictions are for images that were fitted on, as far as can be told.
+
+        By index where both know theirs; else only the very same predictions are recognised.
+        """
+        if self.indices is not None and predictions.indices is not None:
+            return int(torch.isin(predictions.indices.cpu(), self.indices).sum())
+        return len(predictions) if digest_of(predictions) == self.digest else 0
+
+
+def digest_of(predictions: Predictions) -> str:
+    content = blake2b(digest_size=16)
+    for part in (predictions.logits, predictions.labels):
+        content.update(part.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return content.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repair(ABC):
+    """A fitted change of the logits. `note` says what the fit could not do, and is empty when all went well."""
+
+    keeps_order: ClassVar[bool] = False  # whether the class with the highest logit stays the same, whatever the logits
+    note: str = ""
+    fitted_on: FittedOn
+
+    @abstractmethod
+    def apply(self, logits: Logits) -> Logits:
+        """The repaired logits, of the same type and on the same device."""
+
+    def module(self, model: nn.Module) -> Calibrated:
+        """The model with this repair behind it."""
+        return Calibrated(model, self)
+
+    def calibrate(self, predictions: Predictions, *, allow_leakage: bool = False) -> Predictions:
+        """Repaired predictions of images that the fit has not seen; `allow_leakage` takes those that it has."""
+        seen = 0 if allow_leakage else self.fitted_on.overlap(predictions)
+        if seen:
+            raise SurefootError(
+                f"{seen} of {len(predictions)} images were fitted on, so their scores would flatter; "
+                "score others, or pass allow_leakage=True (--allow-leakage)."
+            )
+        return replace(predictions, logits=self.apply(predictions.logits))
+
+    def save(self, path: str | Path) -> None:
+        """Write the repair as safetensors, with the images it has seen."""
+        tensors, plain = {}, {}
+        for name, value in state_of(self).items():
+            if isinstance(value, Tensor):
+                tensors[name] = value
+            else:
+                plain[name] = value
+        if self.fitted_on.indices is not None:
+            tensors["indices"] = self.fitted_on.indices
+        seen = {"digest": self.fitted_on.digest, "data": self.fitted_on.data}
+        about = {"method": METHODS.name_of(type(self)), "state": plain, "note": self.note, "fitted_on": seen}
+        tensors = tensors or {"empty": torch.zeros(1)}
+        write_tensors(path, tensors, {"surefoot": json.dumps(about)})
+
+
+def state_of(repair: Repair) -> dict[str, Any]:
+    """What the fit found."""
+    own = [field.name for field in dataclasses.fields(repair) if field.name not in ("note", "fitted_on")]
+    return {name: getattr(repair, name) for name in own}
+
+
+def load_repair(path: str | Path) -> Repair:
+    """Read what `Repair.save` wrote."""
+    from safetensors import safe_open
+
+    tensors = read_tensors("calibration", path)
+    with safe_open(path, "pt") as file:
+        about = json.loads((file.metadata() or {}).get("surefoot", "{}"))
+    if "method" not in about:
+        raise SurefootError(f"'{path}' was not written by Surefoot: it names no calibration method.")
+    seen = FittedOn(indices=tensors.pop("indices", None), **about["fitted_on"])
+    tensors.pop("empty", None)
+    repair: Repair = METHODS.load(about["method"])(**about["state"], **tensors, note=about["note"], fitted_on=seen)
+    return repair
+
+
+class Calibrated(nn.Module):
+    """A model with a repair behind it: pixels in, repaired logits out."""
+
+    def __init__(self, model: nn.Module, repair: Repair) -> None:
+        super().__init__()
+        self.model, self.repair, self.training = model, repair, model.training
+
+    @property
+    def source(self) -> dict[str, Any] | None:
+        """How the model was built, where that is known."""
+        source: dict[str, Any] | None = getattr(self.model, "source", None)
+        return source
+
+    def forward(self, images: Images) -> Logits:
+        return self.repair.apply(self.model(images))

@@ -1,0 +1,72 @@
+"""`surefoot calibrate`: a copy of a run whose confidences are repaired on its calibration split."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..auditing.result import plain
+from ..auditing.subjects import source_of
+from ..calibration.fitting import fit_repair
+from ..calibration.repairs import METHODS
+from ..calibration.scoring import Scores, scores
+from ..errors import SurefootError, UnknownName
+from ..models.prediction import pick_device, predict
+from ..training.runs import load_run, write_calibrated
+from . import options as flag
+from .audit import data_of_run
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def calibrate(
+    target: Annotated[Path, typer.Argument(help="Run folder")],
+    method: Annotated[str, typer.Option(help=", ".join(METHODS.names))] = "temperature",
+    split: Annotated[str, typer.Option(help="Split to fit on: calibration or validation")] = "calibration",
+    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
+    root: flag.Root = None,
+    allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Fit on train or test all the same")] = False,
+    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
+    device: flag.Device = "auto",
+    output: Annotated[Path | None, typer.Option(help="Folder for the copy [default: beside the run, RUN-METHOD]")] = None,
+    json_: flag.Json = False,
+    quiet: flag.Quiet = False,
+) -> None:
+    """Fit a repair of the confidences and write a calibrated copy of the run; the weights stay as they are."""
+    if method not in METHODS:
+        raise UnknownName(METHODS.kind, method, METHODS.names)
+    run = load_run(target)
+    if run.repair is not None:
+        raise SurefootError(f"'{target}' is calibrated already; calibrate the run that it was made from.")
+    if split in ("train", "test") and not allow_leakage:
+        why = "the model has seen those images" if split == "train" else "its scores there would flatter"
+        raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
+    dataset, place = data_of_run(run, target, data, flag.given(root=root)), pick_device(device)
+    bare = run.predictor.to(place)
+    before = predict(bare, dataset.split(split).batches(batch_size), place)
+    repair = fit_repair(method, before, run.model, source_of(dataset))
+    copy = write_calibrated(run, repair, output or target.parent / f"{target.resolve().name}-{method}")
+    shown: dict[str, Any] = {"folder": str(copy.folder), "method": method, "fitted_on": split, "images": len(before)}
+    shown |= {"temperature": temperature} if (temperature := getattr(repair, "temperature", None)) else {}
+    shown |= {"note": repair.note} if repair.note else {}
+    judged = judge(before, repair.calibrate(before, allow_leakage=True))
+    if json_:
+        print(json.dumps({**shown, **plain(judged)}))
+    elif not quiet:
+        first = f"{method} {temperature:.4g}" if temperature else method
+        print(
+            f"{first}, fitted on {len(before)} images of the {split} split; NLL there {judged['nll_before']:.4f} to "
+            f"{judged['nll_after']:.4f} (no score: the fit has seen them)"
+        )
+        print(f"calibrated copy written to {copy.folder}\nnext: surefoot audit {copy.folder}")
+
+
+def judge(before: Any, after: Any) -> dict[str, float]:
+    """NLL and accuracy on the images of the fit, which say that it worked and nothing more."""
+    found: list[Scores] = [scores(given, intervals=0) for given in (before, after)]
+    sides = zip(("before", "after"), found, strict=True)
+    return {f"{name}_{side}": float(getattr(score, name)) for side, score in sides for name in ("nll", "accuracy")}

@@ -1,0 +1,13 @@
+"""The interval of a share, in plain Python, since both the scores and the page show it."""
+
+from __future__ import annotations
+
+NORMAL_95 = 1.959964  # the 97.5 percentile of the normal distribution
+
+
+def wilson(correct: int, count: int) -> dict[str, float]:
+    """Accuracy with its 95 % interval for a binomial share (Wilson 1927), which is sound for few images too."""
+    z, share = NORMAL_95, correct / count
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
+    return {"accuracy": share, "low": min(centre - half, share), "high": max(centre + half, share)}

@@ -1,0 +1,197 @@
+"""Predictions on disk: safetensors chunks, so that no more than a chunk is in memory, and `.npz` and CSV for other programs.
+
+A folder of chunks holds `00000.safetensors`, `00001.safetensors`, ... and, written last, `predictions.json`. An `.npz` has
+arrays `logits` or `probabilities`, `labels`, and perhaps `features` and `indices`. A CSV has a line of names: `label`,
+`logit_0`, `logit_1`, ... or `probability_0`, ..., and perhaps `index`. Names say what the numbers are; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .errors import NotFound, SurefootError, UnknownName
+from .files import read_json, read_tensors, replacing, write_json, write_tensors
+from .types import Predictions
+
+CHUNK_BYTES = 2**25  # of logits in one chunk
+COMPLETE = "predictions.json"
+SUFFIXES = (".safetensors", ".npz", ".csv")
+LOGIT, PROBABILITY = "logit_", "probability_"
+DIGITS = {torch.float64: ".17g", torch.float32: ".9g"}
+
+
+def write_predictions(path: str | Path, batches: Iterable[Predictions]) -> None:
+    """Write batches in the format of the path's suffix; chunks and CSV hold no more than a chunk in memory."""
+    path = Path(path)
+    if path.suffix == ".csv":
+        write_csv(path, batches)
+    elif path.suffix in SUFFIXES:
+        found = tensors_of(Predictions.join(batches))
+        if path.suffix == ".npz":
+            arrays: dict[str, Any] = {name: value.numpy() for name, value in found.items()}
+            with replacing(path) as beside, open(beside, "wb") as file:
+                np.savez(file, **arrays)
+        else:
+            write_tensors(path, found)
+    elif path.suffix:
+        raise UnknownName("format of predictions", path.suffix, SUFFIXES)
+    else:
+        write_chunks(path, batches)
+
+
+def write_chunks(folder: Path, batches: Iterable[Predictions]) -> None:
+    """Write numbered chunks, and then the file that says they are all there."""
+    (folder / COMPLETE).unlink(missing_ok=True)
+    chunks = images = 0
+    for chunks, chunk in enumerate(regroup(batches), 1):
+        write_tensors(folder / f"{chunks - 1:05}.safetensors", tensors_of(chunk))
+        images += len(chunk)
+    for leftover in folder.glob("*.safetensors"):
+        if int(leftover.stem) >= chunks:
+            leftover.unlink()
+    write_json(folder / COMPLETE, {"chunks": chunks, "images": images})
+
+
+def regroup(batches: Iterable[Predictions]) -> Iterator[Predictions]:
+    """Batches of any size as chunks of about one size."""
+    waiting: list[Predictions] = []
+    for batch in batches:
+        rows = rows_of(batch.logits)
+        for start in range(0, len(batch), rows):
+            waiting.append(batch[start : start + rows])
+            if sum(map(len, waiting)) >= rows:
+                yield Predictions.join(waiting)
+                waiting = []
+    if waiting:
+        yield Predictions.join(waiting)
+
+
+def rows_of(logits: Tensor) -> int:
+    """How many images a chunk holds."""
+    return max(1, CHUNK_BYTES // (logits.shape[1] * logits.element_size()))
+
+
+def tensors_of(predictions: Predictions) -> dict[str, Tensor]:
+    named = {name: getattr(predictions, name) for name in ("logits", "labels", "features", "indices")}
+    return {name: value.detach().cpu() for name, value in named.items() if value is not None}
+
+
+def write_csv(path: Path, batches: Iterable[Predictions]) -> None:
+    """Labels, indices and logits with all their digits; features do not fit a CSV."""
+    with replacing(path) as beside, open(beside, "w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        for number, batch in enumerate(batches):
+            named = batch.indices is not None
+            if number == 0:
+                lines.writerow(["label", *(["index"] * named), *(f"{LOGIT}{k}" for k in range(batch.num_classes))])
+            digits = DIGITS.get(batch.logits.dtype, ".9g")
+            places = batch.indices.tolist() if batch.indices is not None else []
+            for row, (label, logits) in enumerate(zip(batch.labels.tolist(), batch.logits.tolist(), strict=True)):
+                lines.writerow([label, *places[row : row + named], *(format(value, digits) for value in logits)])
+
+
+class StoredPredictions:
+    """Predictions in a file or folder, read chunk by chunk as often as they are iterated over."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise NotFound("predictions", self.path)
+        if self.path.is_dir() and not (self.path / COMPLETE).is_file():
+            raise SurefootError(f"'{self.path}' holds no complete predictions: it has no {COMPLETE}.")
+        if self.path.is_file() and self.path.suffix not in SUFFIXES:
+            raise UnknownName("format of predictions", self.path.suffix, SUFFIXES)
+
+    def __iter__(self) -> Iterator[Predictions]:
+        if self.path.is_dir():
+            count = read_json("predictions", self.path / COMPLETE)["chunks"]
+            for number in range(count):
+                yield named_predictions(read_tensors("chunk", self.path / f"{number:05}.safetensors"), self.path)
+        elif self.path.suffix == ".safetensors":
+            yield from read_slices(self.path)
+        elif self.path.suffix == ".npz":
+            yield read_npz(self.path)
+        else:
+            yield from read_csv(self.path)
+
+    def load(self) -> Predictions:
+        """All of them at once."""
+        return Predictions.join(self)
+
+
+def named_predictions(found: dict[str, Tensor], path: Path) -> Predictions:
+    """Predictions from tensors whose names say what they are."""
+    kinds = [name for name in ("logits", "probabilities") if name in found]
+    if len(kinds) != 1 or "labels" not in found:
+        held = ", ".join(sorted(found)) or "nothing"
+        raise SurefootError(f"'{path}' must hold labels, and logits or probabilities; it holds {held}.")
+    make = Predictions.from_logits if kinds == ["logits"] else Predictions.from_probabilities
+    try:
+        return make(found[kinds[0]], found["labels"], found.get("features"), found.get("indices"))
+    except SurefootError as error:
+        raise SurefootError(f"'{path}': {error}") from error
+
+
+def read_slices(path: Path) -> Iterator[Predictions]:
+    """One safetensors file, some rows at a time."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            slices: dict[str, Any] = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            scores = slices.get("logits", slices.get("probabilities"))
+            if scores is None or len(scores.get_shape()) != 2:
+                named_predictions({name: torch.empty(0) for name in slices}, path)
+                raise SurefootError(f"'{path}': logits must be images x classes.")
+            count, rows = scores.get_shape()[0], rows_of(scores[:1])
+            for start in range(0, max(count, 1), rows):
+                yield named_predictions({name: part[start : start + rows] for name, part in slices.items()}, path)
+    except SafetensorError as error:
+        raise SurefootError(f"predictions '{path}' is not a whole safetensors file: {error}.") from error
+
+
+def read_npz(path: Path) -> Predictions:
+    """Arrays by name, which are read whole."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
+    except (ValueError, OSError, TypeError) as error:
+        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
+    return named_predictions(found, path)
+
+
+def read_csv(path: Path) -> Iterator[Predictions]:
+    """A CSV with a line of names, some rows at a time."""
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        names = [name.strip() for name in next(lines, [])]
+        kinds = [kind for kind in (LOGIT, PROBABILITY) if f"{kind}0" in names]
+        if len(kinds) != 1 or "label" not in names:
+            raise SurefootError(
+                f"'{path}' must begin with a line of names: label, {LOGIT}0, {LOGIT}1, ... or {PROBABILITY}0, ..."
+            )
+        columns: list[int] = []
+        while f"{kinds[0]}{len(columns)}" in names:
+            columns.append(names.index(f"{kinds[0]}{len(columns)}"))
+        rows = max(1, CHUNK_BYTES // (len(columns) * 64))  # a number in a list of Python's takes more than in a tensor
+        first = True
+        while True:
+            block = [row for _, row in zip(range(rows), lines, strict=False) if row]
+            if not block and not first:
+                return
+            first = False
+            try:
+                scores = torch.tensor([[float(row[k]) for k in columns] for row in block], dtype=torch.float64)
+                labels = torch.tensor([int(row[names.index("label")]) for row in block], dtype=torch.long)
+                places = [int(row[names.index("index")]) for row in block] if "index" in names else None
+            except (ValueError, IndexError) as error:
+                raise SurefootError(f"'{path}' has a row that does not fit its names: {error}.") from error
+            found = {"logits" if kinds == [LOGIT] else "probabilities": scores.view(len(block), len(columns)), "labels": labels}
+            yield named_predictions(found | ({} if places is None else {"indices": torch.tensor(places)}), path)

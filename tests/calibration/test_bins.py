@@ -1,0 +1,68 @@
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_scoring import random_predictions
+
+from surefoot.calibration import Predictions, ReliabilityBins, reliability
+from surefoot.calibration.bins import bin_of
+from surefoot.errors import SurefootError
+from surefoot.intervals import wilson
+
+
+def test_certain_and_impossible_fall_in_the_outer_bins():
+    assert bin_of(torch.tensor([0.0, 1e-9, 0.1, 0.1000001, 1.0], dtype=torch.float64), 10).tolist() == [0, 0, 0, 1, 9]
+    certain = Predictions.from_probabilities(torch.tensor([[1.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1]))
+    table = reliability(certain, 15)
+    assert table.counts.tolist() == [0] * 14 + [4]
+    assert table.ece == pytest.approx(0.25)
+    outer = ReliabilityBins.of(torch.tensor([0.0, 1.0]), torch.tensor([False, True]), 15)
+    assert outer.counts.tolist() == [1] + [0] * 13 + [1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(2, 2000),
+    st.integers(2, 30),
+    st.integers(1, 40),
+    st.integers(0, 1000),
+    st.lists(st.integers(0, 2000), max_size=5),
+)
+def test_merging_any_split_in_any_order_gives_the_same_bins(count, classes, bins, seed, cuts):
+    whole = random_predictions(count, classes, seed)
+    confidences, correct = whole.confidences, whole.correct
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    edges = sorted({0, count, *(cut % count for cut in cuts)})
+    parts = [ReliabilityBins.of(confidences[order[a:b]], correct[order[a:b]], bins) for a, b in pairwise(edges)]
+    merged = parts[-1]
+    for part in parts[:-1]:
+        merged = part + merged
+    expected = ReliabilityBins.of(confidences, correct, bins)
+    for name in ("counts", "confidence_units", "correct", "variance_units"):
+        assert torch.equal(getattr(merged, name), getattr(expected, name))
+    assert (merged.ece, merged.rms, merged.debiased_ece) == (expected.ece, expected.rms, expected.debiased_ece)
+
+
+def test_sums_are_exact_to_twelve_digits():
+    values = torch.rand(100_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    table = ReliabilityBins.of(values, values > 0.5, 1)
+    assert float(table.confidences) == pytest.approx(float(values.sum()), rel=1e-12)
+
+
+def test_the_data_of_the_diagram():
+    p = torch.tensor([[0.6, 0.4], [0.62, 0.38], [0.9, 0.1]], dtype=torch.float64)
+    table = reliability(Predictions.from_probabilities(p, torch.tensor([0, 1, 0])), bins=5)
+    assert table.edges.tolist() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert table.counts.tolist() == [0, 0, 1, 1, 1]
+    assert table.shares.tolist() == pytest.approx([0, 0, 1 / 3, 1 / 3, 1 / 3])
+    assert table.mean_confidences[2:].tolist() == pytest.approx([0.6, 0.62, 0.9])
+    assert table.accuracies[2:].tolist() == [1, 0, 1]
+    assert table.intervals[2].tolist() == pytest.approx([wilson(1, 1)["low"], 1])
+    assert table.intervals[0].isnan().all()
+
+
+def test_bins_of_different_numbers_do_not_merge():
+    with pytest.raises(SurefootError, match="bins must be 5 to be merged"):
+        _ = reliability(random_predictions(4, 3, 0), 5) + reliability(random_predictions(4, 3, 0), 6)

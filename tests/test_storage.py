@@ -1,0 +1,110 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import surefoot.storage
+from surefoot import Predictions
+from surefoot.errors import NotFound, SurefootError
+from surefoot.storage import StoredPredictions, write_predictions
+
+
+def some(count=57, classes=4, dtype=torch.float32, features=True):
+    draws = torch.Generator().manual_seed(0)
+    logits = torch.randn(count, classes, generator=draws).to(dtype)
+    extra = torch.randn(count, 3, generator=draws) if features else None
+    return Predictions.from_logits(logits, torch.arange(count) % classes, extra, torch.arange(count) * 2)
+
+
+@pytest.mark.parametrize("name", ["folder", "one.safetensors", "arrays.npz", "table.csv"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_is_written_is_read(tmp_path, name, dtype):
+    given = some(dtype=dtype)
+    given.save(tmp_path / name)
+    found = Predictions.load(tmp_path / name)
+    assert torch.equal(found.logits.to(dtype), given.logits)
+    assert torch.equal(found.labels, given.labels)
+    assert torch.equal(found.indices, given.indices)
+    if name == "table.csv":
+        assert found.features is None
+    else:
+        assert torch.equal(found.features, given.features)
+
+
+@pytest.mark.parametrize("name", ["folder", "table.csv"])
+def test_batches_are_written_and_read_a_chunk_at_a_time(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(surefoot.storage, "CHUNK_BYTES", 10 * 4 * 4)
+    given, alive = some(features=False), []
+
+    def batches():
+        for start in range(0, 57, 7):
+            alive.append(start)
+            yield given[start : start + 7]
+
+    write_predictions(tmp_path / name, batches())
+    assert len(alive) == 9
+    stored = StoredPredictions(tmp_path / name)
+    sizes = [len(chunk) for chunk in stored]
+    assert max(sizes) < 20
+    assert sum(sizes) == 57
+    assert torch.equal(stored.load().logits.float(), given.logits)
+    assert [len(chunk) for chunk in stored] == sizes  # as often as one likes
+
+
+def test_one_file_is_read_some_rows_at_a_time(tmp_path, monkeypatch):
+    some().save(tmp_path / "p.safetensors")
+    monkeypatch.setattr(surefoot.storage, "CHUNK_BYTES", 10 * 4 * 4)
+    assert [len(chunk) for chunk in StoredPredictions(tmp_path / "p.safetensors")] == [10, 10, 10, 10, 10, 7]
+
+
+def test_a_folder_is_complete_or_refused(tmp_path):
+    some().save(tmp_path / "p")
+    assert json.loads((tmp_path / "p" / "predictions.json").read_text()) == {"chunks": 1, "images": 57}
+    (tmp_path / "p" / "00001.safetensors").write_bytes(b"of an earlier, longer set")
+    some(20).save(tmp_path / "p")
+    assert sorted(p.name for p in (tmp_path / "p").iterdir()) == ["00000.safetensors", "predictions.json"]
+    (tmp_path / "p" / "predictions.json").unlink()
+    with pytest.raises(SurefootError, match="holds no complete predictions"):
+        StoredPredictions(tmp_path / "p")
+
+
+def test_files_of_other_programs(tmp_path):
+    p = np.array([[0.25, 0.75], [0.5, 0.5]])
+    np.savez(tmp_path / "p.npz", probabilities=p, labels=np.array([1, 0], dtype=np.int32))
+    assert Predictions.load(tmp_path / "p.npz").log_probabilities.exp().numpy() == pytest.approx(p)
+    (tmp_path / "p.csv").write_text("probability_0,probability_1,label\n0.25,0.75,1\n0.5,0.5,0\n")
+    found = Predictions.load(tmp_path / "p.csv")
+    assert found.log_probabilities.exp().numpy() == pytest.approx(p)
+    assert (found.labels.tolist(), found.indices) == ([1, 0], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "", "must begin with a line of names"),
+        ("a.csv", "a,b\n1,2\n", "must begin with a line of names"),
+        ("a.csv", "label,logit_0,logit_1\n0,1\n", "has a row that does not fit its names"),
+        ("a.csv", "label,logit_0,logit_1\n0,one,2\n", "has a row that does not fit its names"),
+        ("a.csv", "label,logit_0,logit_1\n2,1,2\n", r"labels must be in 0 to 1, got 2 to 2"),
+        ("a.csv", "label,logit_0,logit_1\n0,nan,2\n0,1,2\n", r"1 of 2 images have NaN or infinity \(first: 0\)"),
+        ("a.csv", "label,probability_0,probability_1\n0,0.5,0.6\n", "sum to 1; 1 of 1 images do not"),
+        ("a.csv", "label,logit_0\n0,1\n", "with at least 2 classes"),
+        ("a.txt", "", "Unknown format of predictions '.txt'"),
+        ("a.safetensors", "not one", "is not a whole safetensors file"),
+        ("a.npz", "not one", "is not an .npz of plain arrays"),
+    ],
+)
+def test_bad_files_are_named_in_one_line(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(SurefootError, match=message) as error:
+        Predictions.load(tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+def test_names_are_never_guessed(tmp_path):
+    np.savez(tmp_path / "p.npz", scores=np.zeros((2, 2)), labels=np.zeros(2, dtype=int))
+    with pytest.raises(SurefootError, match="must hold labels, and logits or probabilities; it holds labels, scores"):
+        Predictions.load(tmp_path / "p.npz")
+    with pytest.raises(NotFound, match="No predictions at"):
+        Predictions.load(tmp_path / "q.npz")
