@@ -112,3 +112,15 @@ def test_temperature_of_a_run_and_of_a_foreign_model(run, digits):
         sf.audit(run.predictor, digits, calibrate_on="train", progress=False)
     with pytest.raises(SurefootError, match="images were fitted on"):
         sf.audit(run.predictor, digits, calibrate_on="test", progress=False)
+
+
+def test_a_randomised_predictor_gives_the_same_audit_twice(run, digits):
+    """Random self-ensemble draws anew at every call; the audit's seed decides what."""
+    ensemble = sf.objectives.RandomSelfEnsemble(noise_std=0.3, test_draws=2).predictor(run.model)
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    first, second = (sf.audit(ensemble, digits, progress=False) for _ in range(2))
+    assert torch.equal(torch.rand(1), expected)  # the caller's generator is given back
+    assert torch.equal(first.predictions.logits, second.predictions.logits)
+    assert first.corruptions.mean_accuracy == second.corruptions.mean_accuracy

@@ -26,7 +26,7 @@ from ..errors import SurefootError
 from ..geometry.logit_margins import logit_margins
 from ..models.prediction import pick_device, predict, transformed
 from ..models.preflight import Finding, preflight
-from ..seeds import generator
+from ..seeds import generator, global_seed
 from ..types import Batch, Predictions
 from .result import AttackSummary, Audit, CorruptionCell, Corruptions, Geometry
 from .subjects import source_of, subject
@@ -65,7 +65,7 @@ def audit(
     findings = check_first(model, chosen, data, place)
     bar = Progress(console=Console(stderr=True), disable=not progress)
     task = bar.add_task(f"auditing {name}", total=1 + len(NAMES) * len(SEVERITIES) + len(ATTACKS.names))
-    with bar:
+    with bar, global_seed(seed, "audit"):  # a randomised predictor draws from torch's own generator
         clean = predict(model, chosen.batches(batch_size), place)
         refuse_seen(model, clean, data, allow_leakage)
         bar.advance(task)
