@@ -19,7 +19,6 @@ from ..calibration.bins import reliability
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
 from ..calibration.scoring import scores
 from ..corruptions.engine import corrupt
-from ..corruptions.families import NAMES
 from ..data.dataset import Dataset, Split
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
@@ -33,6 +32,7 @@ from ..version import VERSION
 from .result import AttackSummary, Audit, CorruptionCell, Corruptions, Geometry
 
 SEVERITIES = (1, 2, 3, 4, 5)
+CORRUPTIONS = ("gaussian_noise", "gaussian_blur", "contrast")
 SAMPLE = 256  # images that preflight looks at
 Tick = Callable[[], None]
 
@@ -59,7 +59,7 @@ def audit(
     model = model.to(place)
     findings = check_first(model, chosen, data, place)
     bar = Progress(console=Console(stderr=True), disable=not progress)
-    task = bar.add_task(f"auditing {name}", total=1 + len(NAMES) * len(SEVERITIES) + len(ATTACKS.names))
+    task = bar.add_task(f"auditing {name}", total=1 + len(CORRUPTIONS) * len(SEVERITIES) + len(ATTACKS.names))
     with bar:
         clean = predict(model, chosen.batches(batch_size), place)
         bar.advance(task)
@@ -93,10 +93,10 @@ def check_first(model: nn.Module, split: Split, data: Dataset, device: torch.dev
 
 
 def corruptions(model: nn.Module, split: Split, batch_size: int, seed: int, device: torch.device, tick: Tick) -> Corruptions:
-    """Every corruption at every severity."""
+    """A cheap corruption of each kind at every severity."""
     cells: list[CorruptionCell] = []
     right = torch.zeros(len(split), dtype=torch.float64)
-    for name in NAMES:
+    for name in CORRUPTIONS:
         for severity in SEVERITIES:
 
             def change(batch: Batch, name: str = name, severity: int = severity) -> Tensor:

@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
     "train": "Train a classifier with any objective",
     "audit": "Measure a trained model and write its page",
+    "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
     "list": "Every name and option there is",
     "doctor": "Check this machine and say what Surefoot would use",
 }

@@ -51,6 +51,12 @@ def frost_photographs(source: str | Path) -> Iterator[None]:
         _FOLDER.reset(token)
 
 
+def photographs_in_use() -> str | None:
+    """The folder that frost is cut from, or None for our own texture."""
+    folder = _FOLDER.get()
+    return None if folder is None else str(folder)
+
+
 def find_photographs(source: str | Path) -> Path:
     """The folder of frost photographs that `source` means."""
     if str(source) == PACKAGE:

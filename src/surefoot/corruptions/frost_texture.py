@@ -40,10 +40,11 @@ def crops(chances: Tensor, size: tuple[int, int], texture_scale: float) -> Tenso
 
 @lru_cache(maxsize=4)
 def texture(side: int, crop: int, slope: float) -> Tensor:
-    """A periodic field of unit deviation whose power falls with frequency by `slope`, without waves much longer than a crop."""
+    """A periodic field whose power falls with frequency by `slope`, without long waves; crops have a deviation of about 1."""
     white = torch.randn(side, side, generator=generator("frost", side, crop))
     frequency = torch.hypot(torch.fft.fftfreq(side)[:, None], torch.fft.rfftfreq(side)[None])
     frequency[0, 0] = 1
     amplitude = frequency ** (slope / 2) * (frequency > 0.5 / crop)
     field: Tensor = torch.fft.irfft2(torch.fft.rfft2(white) * amplitude, s=(side, side))
-    return field / field.std()
+    step = max(1, crop // 2)
+    return field / field.unfold(0, crop, step).unfold(1, crop, step).std((2, 3)).mean()
