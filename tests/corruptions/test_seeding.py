@@ -70,7 +70,7 @@ def test_other_draws_are_paired_too(name, severities, flat):
     low, high = (corrupt(images, name, severity) - images for severity in severities)
     other = corrupt(images, name, severities[1], seed=1) - images
     paired, apart = (torch.corrcoef(torch.stack([high.flatten(), change.flatten()]))[0, 1] for change in (low, other))
-    assert paired > apart + 0.25
+    assert paired > apart + 0.15
 
 
 def test_a_link_looks_the_same_in_every_chain():
