@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format browser stress bench clean
+.PHONY: help setup demo test check format browser stress bench bench-corruptions clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,10 @@ stress: $(READY) ## Repeated kills, launches and large sizes
 
 bench: $(READY) ## Every benchmark, as ratios
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+bench-corruptions: $(READY) ## The corruptions beside a per-image loop, and all 95 copies of 10,000 images
+	$(BIN)/python benchmarks/corruptions.py
+	$(BIN)/python benchmarks/corruptions.py --copies 10000
 
 clean: ## Remove what was made
 	rm -rf $(VENV) surefoot-demo runs audits .pytest_cache .mypy_cache .ruff_cache .hypothesis

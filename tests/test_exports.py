@@ -13,7 +13,8 @@ import surefoot as sf
 PUBLIC = {
     "surefoot": "Classifier Predictions adapt audit fit load_data load_model load_run",
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Objective",
-    "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES",
+    "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES PAPERS4 write corrupted open_copies draw_sheet"
+    " add_gaussian_noise add_uniform_noise frost_photographs",
     "surefoot.attacks": "fgsm evaluate",
     "surefoot.calibration": "Predictions scores reliability fit_temperature scale_features difference",
     "surefoot.geometry": "margins",

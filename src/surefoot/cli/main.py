@@ -23,6 +23,7 @@ COMMANDS = {
     "train": "Train a classifier with any objective",
     "audit": "Measure a trained model and write its page",
     "calibrate": "Repair the confidences of a run and write a copy",
+    "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
     "list": "Every name and option there is",
     "doctor": "Check this machine and say what Surefoot would use",
 }

@@ -1,6 +1,25 @@
-"""The published corruptions, batched, at any severity."""
+"""The published corruptions and the papers' own, batched, at any severity."""
 
 from .engine import corrupt
-from .families import COMMON15, EXTRA4, FAMILIES, NAMES
+from .families import COMMON15, EXTRA4, FAMILIES, NAMES, PAPERS4
+from .frost import frost_photographs
+from .levels import add_gaussian_noise, add_uniform_noise
+from .published import corrupted, open_copies
+from .sheet import draw_sheet
+from .writing import write
 
-__all__ = ["COMMON15", "EXTRA4", "FAMILIES", "NAMES", "corrupt"]
+__all__ = [
+    "COMMON15",
+    "EXTRA4",
+    "FAMILIES",
+    "NAMES",
+    "PAPERS4",
+    "add_gaussian_noise",
+    "add_uniform_noise",
+    "corrupt",
+    "corrupted",
+    "draw_sheet",
+    "frost_photographs",
+    "open_copies",
+    "write",
+]

@@ -1,13 +1,62 @@
-"""Corruptions of the digital family."""
+"""Pixelation and JPEG: what storing a picture does to it."""
 
 from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor
 
 from ..types import Images
 from .draws import ImageDraws
 from .severities import Constants
 
+TIE = 1e-4  # halves are rounded up, also where float32 falls just short of one
+UNCHANGED = 0  # torchvision's ImageReadMode: as many channels as the file has
 
-def contrast(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """(x - channel mean) * factor + channel mean."""
-    means = images.mean((2, 3), keepdim=True)
-    return (images - means) * constants["factor"] + means
+
+def pixelate(images: Images, constants: Constants, draws: ImageDraws) -> Images:
+    """Box filter down to a fraction of the side and up again, the small image in whole levels."""
+    height, width = images.shape[2:]
+    rows, columns = (max(1, int(side * constants["fraction"])) for side in (height, width))
+    sums = segment_sums(segment_sums(images * 255, edges(height, rows), 2), edges(width, columns), 3)
+    sizes = edges(height, rows).diff()[:, None] * edges(width, columns).diff()
+    small = sums.div_(sizes.to(images)).add_(0.5 + TIE).floor_().div_(255)
+    return small.index_select(3, nearest(columns, width).to(images.device)).index_select(
+        2, nearest(rows, height).to(images.device)
+    )
+
+
+def edges(side: int, parts: int) -> Tensor:
+    """Where Pillow's box filter divides `side` pixels into `parts`: each pixel belongs to the part its centre lies in."""
+    ends = torch.arange(parts + 1, dtype=torch.float64) * side / parts
+    return (ends + 0.5).floor().long()
+
+
+def nearest(small: int, side: int) -> Tensor:
+    """The pixel of a small side that each pixel of a large one shows."""
+    return ((torch.arange(side, dtype=torch.float64) + 0.5) * small / side).long()
+
+
+def segment_sums(values: Tensor, bounds: Tensor, dim: int) -> Tensor:
+    """Sums of consecutive segments along a dimension."""
+    running = values.cumsum(dim).index_select(dim, (bounds[1:] - 1).to(values.device))
+    return running.diff(dim=dim, prepend=torch.zeros_like(running.narrow(dim, 0, 1)))
+
+
+def jpeg_compression(images: Images, constants: Constants, draws: ImageDraws) -> Images:
+    """JPEG at a quality, colours at half the resolution, through torchvision's codec on the CPU, in threads."""
+    import torchvision.io  # noqa: F401  (registers the codec; its Python face warns of its own end for every image)
+
+    encode, decode = torch.ops.image.encode_jpeg, torch.ops.image.decode_jpeg
+    quality = int(constants["quality"])
+    levels = images.mul(255).add_(0.5).to("cpu", torch.uint8).permute(0, 2, 3, 1).contiguous()  # as the codec wants it
+
+    def through(part: Tensor) -> list[Tensor]:
+        return [decode(encode(image.permute(2, 0, 1), quality), UNCHANGED).permute(1, 2, 0) for image in part]
+
+    threads = os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as pool:
+        stored = [image for part in pool.map(through, levels.chunk(4 * threads)) for image in part]
+    return torch.stack(stored).permute(0, 3, 1, 2).contiguous().to(images).div_(255)

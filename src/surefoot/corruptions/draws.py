@@ -11,17 +11,25 @@ from ..seeds import derive
 class ImageDraws:
     """Draws for each image of a batch, seeded by (seed, name, image index), made on the CPU.
 
-    Severity is no key: an image's severities see the same draws, so they are paired.
-    One generator is reseeded for each image, the only loop over images here.
+    Severity is no key: an image's severities see the same draws, so they are paired. A corruption that needs two sets of
+    numbers tells them apart by `purpose`. One generator is reseeded for each image, the only loop over images here.
     """
 
     def __init__(self, seed: int, name: str, indices: Tensor) -> None:
-        self.seeds = [derive(seed, name, index) for index in indices.tolist()]
+        self.keys = [(seed, name, index) for index in indices.tolist()]
 
-    def normal(self, shape: tuple[int, ...]) -> Tensor:
+    def normal(self, shape: tuple[int, ...], purpose: str = "") -> Tensor:
         """Standard normal numbers, images x shape."""
-        out = torch.empty(len(self.seeds), *shape)
+        return self._fill(Tensor.normal_, shape, purpose)
+
+    def uniform(self, shape: tuple[int, ...], purpose: str = "") -> Tensor:
+        """Numbers in [0, 1), images x shape."""
+        return self._fill(Tensor.uniform_, shape, purpose)
+
+    def _fill(self, fill: object, shape: tuple[int, ...], purpose: str) -> Tensor:
+        out = torch.empty(len(self.keys), *shape)
         generator = torch.Generator()
-        for row, seed in zip(out, self.seeds, strict=True):
-            row.normal_(generator=generator.manual_seed(seed))
+        extra = (purpose,) if purpose else ()
+        for row, key in zip(out, self.keys, strict=True):
+            fill(row, generator=generator.manual_seed(derive(*key, *extra)))  # type: ignore[operator]
         return out

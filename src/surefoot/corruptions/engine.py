@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,10 @@ from ..errors import require
 from ..types import Images, check_images
 from .draws import ImageDraws
 from .families import CORRUPTIONS
+from .rounding import to_levels
 from .severities import constants, scale_for
+
+CHUNK = 1 << 20  # values that are worked on together: they stay in the processor's cache
 
 
 def corrupt(
@@ -23,18 +28,61 @@ def corrupt(
 ) -> Images:
     """Corrupt a batch (float in [0, 1] or uint8) and give the same dtype back.
 
+    `name` may be a chain such as "occlusion+gaussian_noise". `severity` is a number from 1 to 5, not necessarily whole.
     `indices` are the images' places in their data set (0, 1, ... if not given): with the seed they decide the random draws.
+    `scale` names the table of constants ("32", "64" or "224"); "auto" takes the nearest to the images' shorter side.
     Results are clipped to [0, 1] and rounded down to 8 bits, as the published files are.
     """
-    function = CORRUPTIONS.load(name)
-    whole = images.dtype == torch.uint8
-    pixels = images.float() / 255 if whole else images
-    check_images(pixels)
-    indices = torch.arange(len(images)) if indices is None else torch.as_tensor(indices)
-    require(len(indices) == len(images), "indices", f"one for each of {len(images)} images", len(indices))
+    links = name.split("+")
+    functions = [CORRUPTIONS.load(link) for link in links]
+    check_pixels(images)
+    indices = check_indices(indices, len(images))
     chosen = scale_for(*images.shape[2:]) if scale == "auto" else scale
-    settings = constants(name, severity, chosen)
-    if len(images) == 0:
-        return images.clone()
-    levels: Tensor = function(pixels, settings, ImageDraws(seed, name, indices)).clamp(0, 1).mul(255).floor()
-    return levels.to(torch.uint8) if whole else levels / 255
+    settings = [constants(link, severity, chosen) for link in links]
+    result = torch.empty_like(images, memory_format=torch.contiguous_format)
+    if images.numel() == 0:
+        return result
+    keys = seed_names(links)
+    step = max(1, CHUNK // images[0].numel())
+    for begin in range(0, len(images), step):
+        part = as_pixels(images[begin : begin + step])
+        numbers = indices[begin : begin + step]
+        for function, setting, key in zip(functions, settings, keys, strict=True):
+            part = function(part, setting, ImageDraws(seed, key, numbers))
+        levels = to_levels(part)
+        result[begin : begin + step] = levels if images.dtype == torch.uint8 else levels.div_(255)
+    return result
+
+
+def seed_names(links: list[str]) -> list[str]:
+    """What each link's draws are seeded by: its name, so that it is the same in every chain, and a number if it comes again."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for link in links:
+        seen[link] += 1
+        keys.append(link if seen[link] == 1 else f"{link} {seen[link]}")
+    return keys
+
+
+def check_pixels(images: Images) -> None:
+    """Refuse anything but a batch of 1 or 3 channels, uint8 or float in [0, 1]."""
+    if images.dtype != torch.uint8:
+        check_images(images)
+    require(images.ndim == 4, "images", "batch x channels x height x width", tuple(images.shape))
+    require(images.shape[1] in (1, 3), "images", "of 1 or 3 channels", images.shape[1])
+
+
+def check_indices(indices: Tensor | None, count: int) -> Tensor:
+    """One whole number for each image."""
+    found = torch.arange(count) if indices is None else torch.as_tensor(indices)
+    require(found.ndim == 1 and len(found) == count, "indices", f"one for each of {count} images", found.numel())
+    whole = not (found.is_floating_point() or found.dtype == torch.bool)
+    require(whole, "indices", "whole numbers", found.dtype)
+    return found
+
+
+def as_pixels(images: Images) -> Images:
+    """float32 (or float64) in [0, 1], contiguous."""
+    if images.dtype == torch.uint8:
+        return images.contiguous().float().div_(255)
+    return images.contiguous() if images.dtype == torch.float64 else images.float().contiguous()

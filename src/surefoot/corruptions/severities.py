@@ -1,28 +1,29 @@
-"""The benchmarks' constants: for an image side and a name, five values, interpolated in between."""
+"""The benchmarks' constants: for an image side and a name, five values, interpolated in between.
+
+`severities.json` holds them by table, corruption and constant; the table is the side of the benchmark's images, or "papers"
+for the corruptions of papers, whose sizes are shares of the image (there severity 4 is the paper's setting).
+"""
 
 from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
 
 from ..errors import UnknownName, require
 
 Constants = dict[str, float]
+Table = dict[str, dict[str, list[float]]]
+SCALES = ("32", "64", "224")
+COUNTS = frozenset({"delta", "rounds", "quality", "patches", "stripes"})  # rounded to whole numbers in between
+SWITCHES = frozenset({"mud"})  # everything holds until the next severity where one of these changes
 
-SEVERITIES: dict[str, dict[str, dict[str, list[float]]]] = {
-    "32": {
-        "gaussian_noise": {"std": [0.04, 0.06, 0.08, 0.09, 0.10]},
-        "gaussian_blur": {"sigma": [0.4, 0.6, 0.7, 0.8, 1.0]},
-        "contrast": {"factor": [0.75, 0.5, 0.4, 0.3, 0.15]},
-    },
-    "64": {
-        "gaussian_noise": {"std": [0.04, 0.08, 0.12, 0.15, 0.18]},
-        "gaussian_blur": {"sigma": [0.5, 0.75, 1, 1.25, 1.5]},
-        "contrast": {"factor": [0.4, 0.3, 0.2, 0.1, 0.05]},
-    },
-    "224": {
-        "gaussian_noise": {"std": [0.08, 0.12, 0.18, 0.26, 0.38]},
-        "gaussian_blur": {"sigma": [1, 2, 3, 4, 6]},
-        "contrast": {"factor": [0.4, 0.3, 0.2, 0.1, 0.05]},
-    },
-}
+
+@cache
+def tables() -> dict[str, Table]:
+    """The constants of CIFAR-C ("32"), Tiny ImageNet-C ("64"), ImageNet-C ("224") and of "papers"."""
+    found: dict[str, Table] = json.loads(files(__package__).joinpath("severities.json").read_text(encoding="utf-8"))
+    return found
 
 
 def scale_for(height: int, width: int) -> str:
@@ -33,9 +34,18 @@ def scale_for(height: int, width: int) -> str:
 
 def constants(name: str, severity: float, scale: str) -> Constants:
     """The constants of a corruption at a severity from 1 to 5, linear in between."""
-    if scale not in SEVERITIES:
-        raise UnknownName("scale", scale, [*SEVERITIES, "auto"])
+    if scale not in SCALES:
+        raise UnknownName("scale", scale, [*SCALES, "auto"])
+    found = tables()
+    return between(found["papers" if name in found["papers"] else scale][name], severity)
+
+
+def between(values: dict[str, list[float]], severity: float) -> Constants:
+    """Five values of each constant at a severity that need not be whole; counts and switches step."""
     require(1 <= severity <= 5, "severity", "from 1 to 5", severity)
     below = min(int(severity), 4)
     share = severity - below
-    return {key: values[below - 1] * (1 - share) + values[below] * share for key, values in SEVERITIES[scale][name].items()}
+    if share < 1 and any(five[below - 1] != five[below] for name, five in values.items() if name in SWITCHES):
+        share = 0.0
+    found = {name: five[below - 1] * (1 - share) + five[below] * share for name, five in values.items()}
+    return {name: round(value) if name in COUNTS else value for name, value in found.items()}

@@ -1,0 +1,70 @@
+"""`surefoot corrupt`: corrupted copies of a data set on disk, or a sheet of all corruptions of one image."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..corruptions.families import COMMON15, EXTRA4, NAMES
+from ..corruptions.frost import frost_photographs
+from ..corruptions.sheet import write_sheet
+from ..corruptions.writing import write
+from ..data.loading import load_data
+from ..errors import SurefootError, require
+from . import options as flag
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+GROUPS = {"all": NAMES, "common15": COMMON15, "extra4": EXTRA4}
+
+
+@app.command()
+def corrupt(
+    data: Annotated[str, typer.Option(help="Name, folder or .npz")],
+    output: Annotated[Path | None, typer.Option(help="Folder for the copies")] = None,
+    preview: Annotated[Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG")] = None,
+    image: Annotated[int, typer.Option(help="With --preview: which image of the split")] = 0,
+    names: Annotated[str, typer.Option(help="all, common15, extra4, or names with commas; + makes chains")] = "all",
+    layout: Annotated[str, typer.Option(help="arrays (as CIFAR-C) or folders (as ImageNet-C)")] = "arrays",
+    split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
+    scale: Annotated[str, typer.Option(help="Constants for 32, 64 or 224 px [auto: by the images' side]")] = "auto",
+    frost: Annotated[str | None, typer.Option(help="Folder of photographs of frost, or imagecorruptions")] = None,
+    seed: Annotated[int, typer.Option(help="Decides the random draws")] = 0,
+    root: flag.Root = None,
+    labels: flag.LabelFile = None,
+    class_map: flag.ClassMap = None,
+    max_images: flag.MaxImages = None,
+    image_size: flag.ImageSize = None,
+    crop_pct: flag.CropPct = None,
+    interpolation: flag.Interpolation = None,
+    workers: flag.Workers = None,
+    skip_bad_images: flag.SkipBadImages = False,
+    quiet: flag.Quiet = False,
+) -> None:
+    """Write five severities of each corruption of a data set; the same command goes on where it was stopped."""
+    if (output is None) == (preview is None):
+        raise SurefootError("Give --output for the copies, or --preview for a sheet.")
+    given = flag.given(
+        root=root,
+        labels=labels,
+        class_map=class_map,
+        max_images=max_images,
+        crop_pct=crop_pct,
+        image_size=flag.parse_size(image_size),
+        interpolation=interpolation,
+        workers=workers,
+        skip_bad_images=skip_bad_images,
+    )
+    chosen = GROUPS.get(names) or tuple(name.strip() for name in names.split(","))
+    loaded = load_data(data, **given)
+    with frost_photographs(frost) if frost else nullcontext():
+        if output is not None:
+            done = write(loaded, output, split=split, names=chosen, layout=layout, seed=seed, scale=scale, progress=not quiet)
+        elif preview is not None:
+            require(0 <= image < len(loaded.split(split)), "--image", f"below {len(loaded.split(split))}", image)
+            batch = next(batch for place, batch in enumerate(loaded.split(split).batches(1)) if place == image)
+            done = write_sheet(preview, batch.images[0], chosen, seed=seed, index=int(batch.indices[0]))
+    if not quiet:
+        print(done)

@@ -1,0 +1,156 @@
+"""Corrupted copies that users have on disk: CIFAR-C's `.npy` files, or ImageNet-C's folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..data.collection import Files, common_size
+from ..data.dataset import Split, TensorSplit
+from ..data.folders import class_files
+from ..data.preprocessing import Preprocessing
+from ..data.streaming import Pictures, StreamedSplit
+from ..errors import NotFound, SurefootError, UnknownName, require
+from ..types import Batch, Labels
+from .engine import corrupt
+
+SEVERITIES = (1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True)
+class ArrayCopies:
+    """`<name>.npy` (five severities one after the other, count x height x width x 3, uint8) and `labels.npy`."""
+
+    folder: Path
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(path.stem for path in self.folder.glob("*.npy") if path.stem != "labels")
+
+    def split(self, name: str, severity: int) -> TensorSplit:
+        """The images of one corruption at one severity, read from the file without the others."""
+        require(severity in SEVERITIES, "severity", "1, 2, 3, 4 or 5 for corruptions on disk", severity)
+        if name not in self.names:
+            raise UnknownName(f"corruption in '{self.folder}'", name, self.names)
+        path = self.folder / f"{name}.npy"
+        images, labels = read_array(path), read_array(self.folder / "labels.npy")
+        shaped = images.ndim == 4 and images.shape[3] in (1, 3) and images.dtype == np.uint8 and len(images) % 5 == 0
+        require(shaped, f"'{path}'", "uint8, five times count x height x width x channels", (str(images.dtype), *images.shape))
+        count = len(images) // 5
+        if len(labels) not in (count, 5 * count):
+            raise SurefootError(f"'{self.folder / 'labels.npy'}' must hold {count} or {5 * count} labels, got {len(labels)}.")
+        part = np.array(images[(severity - 1) * count : severity * count])
+        pixels = torch.from_numpy(part).permute(0, 3, 1, 2).contiguous()
+        return TensorSplit(pixels, torch.from_numpy(labels[:count].astype(np.int64)), torch.arange(count))
+
+
+@dataclass(frozen=True)
+class FolderCopies:
+    """`<name>/<severity>/<class>/<image>`; classes are numbered in the order of their names, or in the order given."""
+
+    folder: Path
+    class_names: tuple[str, ...] | None = None
+    preprocessing: Preprocessing | None = None
+    workers: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir() if (path / "1").is_dir())
+
+    def split(self, name: str, severity: int) -> StreamedSplit:
+        """The images of one corruption at one severity, read while they are needed."""
+        require(severity in SEVERITIES, "severity", "1, 2, 3, 4 or 5 for corruptions on disk", severity)
+        if name not in self.names:
+            raise UnknownName(f"corruption in '{self.folder}'", name, self.names)
+        found = class_files(self.folder / name / str(severity))
+        known = self.class_names or tuple(sorted(found))
+        for missing in set(found) - set(known):
+            raise UnknownName(f"class of '{self.folder}'", missing, known)
+        paths = [path for label in known for path in found.get(label, [])]
+        labels = torch.tensor([number for number, label in enumerate(known) for _ in found.get(label, [])])
+        source = Files(paths)
+        size = self.preprocessing.image_size if self.preprocessing else common_size(source, range(min(len(paths), 8)))
+        if size is None:
+            raise SurefootError(f"The images in '{self.folder}' differ in size: give a preprocessing.")
+        return StreamedSplit(Pictures(source, self.preprocessing, size), labels, torch.arange(len(labels)), self.workers)
+
+
+def open_copies(
+    folder: str | Path, class_names: tuple[str, ...] | None = None, preprocessing: Preprocessing | None = None
+) -> ArrayCopies | FolderCopies:
+    """The corrupted copies in a folder, in whichever layout; classes and preprocessing are for trees of images."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise NotFound("folder of corrupted copies", path)
+    if (path / "labels.npy").is_file():
+        return ArrayCopies(path)
+    found = FolderCopies(path, class_names, preprocessing)
+    if not found.names:
+        raise SurefootError(f"'{path}' holds neither labels.npy with <name>.npy nor <name>/<severity>/<class>/<image>.")
+    return found
+
+
+def read_array(path: Path) -> np.ndarray:
+    """A `.npy` file of plain numbers, mapped, not read."""
+    if not path.is_file():
+        raise NotFound("array", path)
+    try:
+        found: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError) as error:
+        raise SurefootError(f"'{path}' is not a whole .npy file of numbers: {str(error).splitlines()[0]}.") from error
+    return found
+
+
+@dataclass(frozen=True)
+class CorruptedSplit:
+    """A split seen through a corruption; `origin` says whether it is generated or read, and from where."""
+
+    split: Split
+    name: str
+    severity: float
+    origin: str
+    seed: int | None  # None where the images are read
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def batches(
+        self,
+        batch_size: int,
+        *,
+        shuffle: torch.Generator | None = None,
+        drop_last: bool = False,
+        device: torch.device | str = "cpu",
+        part: Tensor | None = None,
+    ) -> Iterator[Batch]:
+        for batch in self.split.batches(batch_size, shuffle=shuffle, drop_last=drop_last, device=device, part=part):
+            if self.seed is None:
+                yield batch
+            else:
+                images = corrupt(batch.images, self.name, self.severity, seed=self.seed, indices=batch.indices)
+                yield Batch(images, batch.labels, batch.indices)
+
+
+def corrupted(
+    split: Split, name: str, severity: float, *, seed: int = 0, copies: ArrayCopies | FolderCopies | None = None
+) -> CorruptedSplit:
+    """The images of a split under a corruption: from the copies on disk where they have it, else generated."""
+    if copies is None or name not in copies.names or severity not in SEVERITIES:
+        return CorruptedSplit(split, name, severity, f"generated with seed {seed}", seed)
+    found = copies.split(name, int(severity))
+    check_same_images(split, found, copies.folder)
+    return CorruptedSplit(found, name, severity, f"read from {copies.folder}", None)
+
+
+def check_same_images(split: Split, found: TensorSplit | StreamedSplit, folder: Path) -> None:
+    """Refuse copies of other images: as many, and with the same labels in any order of the classes' images."""
+    if len(split) != len(found):
+        raise SurefootError(f"'{folder}' holds {len(found)} images, and the split has {len(split)}.")
+    labels: Labels | None = getattr(split, "labels", None)
+    if labels is not None and not torch.equal(labels.sort().values, found.labels.sort().values):
+        raise SurefootError(f"'{folder}' has other labels than the split.")

@@ -1,0 +1,170 @@
+"""Write corrupted copies of a data set, in a layout that other people's tools read.
+
+A copy is finished when it has its name: `.npy` files and severity folders are written beside their place and renamed into it.
+`copies.json` comes first and says what the folder holds; a folder that says something else is refused, so nothing is mixed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from torch import Tensor
+
+from ..data.dataset import Dataset, Split
+from ..errors import SurefootError, UnknownName, require
+from ..files import read_json, replacing, write_json
+from .engine import corrupt
+from .families import CORRUPTIONS, NAMES
+from .frost import photographs_in_use
+from .severities import SCALES, scale_for
+
+LAYOUTS = ("arrays", "folders")
+SEVERITIES = (1, 2, 3, 4, 5)
+MANIFEST = "copies.json"
+BATCH = 512
+Tick = Callable[[], None]
+
+
+def write(
+    data: Dataset,
+    output: str | Path,
+    *,
+    split: str = "test",
+    names: Iterable[str] = NAMES,
+    layout: str = "arrays",
+    seed: int = 0,
+    scale: str = "auto",
+    progress: bool = True,
+) -> Path:
+    """Write five severities of each corruption of a split, as CIFAR-C's `<name>.npy` ("arrays") or ImageNet-C's "folders".
+
+    What is there already is kept; a folder with other copies, or with files that are not ours, is refused.
+    """
+    wanted, folder, images = list(names), Path(output), data.split(split)
+    if layout not in LAYOUTS:
+        raise UnknownName("layout", layout, LAYOUTS)
+    if scale not in (*SCALES, "auto"):
+        raise UnknownName("scale", scale, [*SCALES, "auto"])
+    for name in wanted:
+        for link in name.split("+"):
+            CORRUPTIONS.load(link)
+    require(len(images) > 0, f"the {split} split", "at least one image", 0)
+    chosen = scale_for(*data.image_size) if scale == "auto" else scale
+    claim(folder, manifest(data, split, len(images), layout, seed, chosen))
+    missing = [name for name in wanted if not is_written(folder, name, layout)]
+    bar = Progress(console=Console(stderr=True), disable=not progress)
+    batches = -(-len(images) // BATCH)
+    with bar:
+        task = bar.add_task("corrupting", total=len(missing) * batches)
+        for name in missing:
+            bar.update(task, description=name)
+            one = write_array if layout == "arrays" else write_folders
+            one(folder, name, images, data, seed, chosen, lambda: bar.advance(task))
+        if layout == "arrays":
+            labels = np.concatenate([batch.labels.numpy() for batch in images.batches(BATCH)])
+            save_array(folder / "labels.npy", labels)
+    return folder
+
+
+def manifest(data: Dataset, split: str, count: int, layout: str, seed: int, scale: str) -> dict[str, Any]:
+    """What decides the pixels of the copies."""
+    return {
+        "schema": 1,
+        "data": data.source,
+        "split": split,
+        "images": count,
+        "image_size": list(data.image_size),
+        "channels": data.channels,
+        "layout": layout,
+        "seed": seed,
+        "scale": scale,
+        "frost": photographs_in_use(),
+    }
+
+
+def claim(folder: Path, described: dict[str, Any]) -> None:
+    """Take an empty folder, or one that holds part of the same copies; remove what a stopped run left unfinished."""
+    path = folder / MANIFEST
+    if path.is_file():
+        there = read_json("manifest", path)
+        for key, value in described.items():
+            if there.get(key) != value:
+                raise SurefootError(f"'{folder}' holds other copies: {key} is {there.get(key)!r} there and {value!r} here.")
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SurefootError(f"'{folder}' must be a new or empty folder, or one with corrupted copies ({MANIFEST}).")
+    else:
+        write_json(path, described)
+    for left in folder.rglob(".*.part"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def is_written(folder: Path, name: str, layout: str) -> bool:
+    if layout == "arrays":
+        return (folder / f"{name}.npy").is_file()
+    return all((folder / name / str(severity)).is_dir() for severity in SEVERITIES)
+
+
+def write_array(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:
+    """One `.npy` with the severities one after the other."""
+    count = len(images)
+    with replacing(folder / f"{name}.npy") as beside:
+        shape = (len(SEVERITIES) * count, *data.image_size, data.channels)
+        whole = np.lib.format.open_memmap(beside, mode="w+", dtype=np.uint8, shape=shape)
+        begin = 0
+        for batch in images.batches(BATCH):
+            for place, severity in enumerate(SEVERITIES):
+                found = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
+                whole[place * count + begin : place * count + begin + len(batch)] = found
+            begin += len(batch)
+            tick()
+        whole.flush()
+
+
+def write_folders(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:
+    """`<name>/<severity>/<class>/<index>.png`; a severity's folder has its name when it is whole."""
+    parts = {severity: folder / name / f".{severity}.part" for severity in SEVERITIES}
+    for part in parts.values():
+        for label in data.class_names:
+            (part / label).mkdir(parents=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for batch in images.batches(BATCH):
+            files = [f"{data.class_names[label]}/{index:08d}.png" for label, index in pairs(batch.labels, batch.indices)]
+            for severity, part in parts.items():
+                found = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
+                list(pool.map(save_image, [part / file for file in files], found))
+            tick()
+    for severity, part in parts.items():
+        place = folder / name / str(severity)
+        if place.exists():
+            shutil.rmtree(place)
+        os.replace(part, place)
+
+
+def corrupted_levels(images: Tensor, name: str, severity: int, seed: int, indices: Tensor, scale: str) -> np.ndarray:
+    """uint8, count x height x width x channels."""
+    found = corrupt(images, name, severity, seed=seed, indices=indices, scale=scale)
+    levels: np.ndarray = found.mul_(255).round_().byte().permute(0, 2, 3, 1).cpu().numpy()
+    return levels
+
+
+def pairs(labels: Tensor, indices: Tensor) -> list[tuple[int, int]]:
+    return list(zip(labels.tolist(), indices.tolist(), strict=True))
+
+
+def save_image(path: Path, pixels: np.ndarray) -> None:
+    from PIL import Image
+
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(path, compress_level=1)
+
+
+def save_array(path: Path, values: np.ndarray) -> None:
+    with replacing(path) as beside, open(beside, "wb") as file:
+        np.save(file, values)

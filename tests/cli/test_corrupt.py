@@ -1,0 +1,53 @@
+import numpy as np
+from PIL import Image
+
+from surefoot.corruptions import NAMES
+
+
+def test_writes_copies_and_goes_on(surefoot, here):
+    command = ("corrupt", "--data", "digits", "--max-images", 20, "--output", "out", "--quiet")
+    found = surefoot(*command, "--names", "contrast")
+    assert (found.code, found.out) == (0, "")
+    written = (here / "out" / "contrast.npy").stat().st_mtime_ns
+    assert surefoot(*command, "--names", "contrast,occlusion+gaussian_noise").code == 0
+    assert (here / "out" / "contrast.npy").stat().st_mtime_ns == written
+    count = len(np.load(here / "out" / "labels.npy"))
+    assert np.load(here / "out" / "occlusion+gaussian_noise.npy").shape == (5 * count, 32, 32, 3)
+    refused = surefoot(*command, "--names", "contrast", "--seed", 1)
+    assert refused.code == 2
+    assert refused.err == "surefoot: 'out' holds other copies: seed is 0 there and 1 here.\n"
+
+
+def test_progress_and_the_folder_are_shown(surefoot, here):
+    found = surefoot(
+        "corrupt", "--data", "digits", "--max-images", 20, "--output", "out", "--names", "fog", "--layout", "folders"
+    )
+    assert found.code == 0
+    assert found.out == "out\n"
+    assert "fog" in found.err
+    assert len(list((here / "out" / "fog" / "5").rglob("*.png"))) == len(list((here / "out" / "fog" / "1").rglob("*.png"))) > 0
+
+
+def test_preview_shows_every_corruption(surefoot, here):
+    found = surefoot("corrupt", "--data", "digits", "--preview", "sheet.png", "--image", 3)
+    assert found.code == 0, found.err
+    sheet = np.asarray(Image.open(here / "sheet.png").convert("RGB")).astype(int)
+    assert sheet.shape == (20 + len(NAMES) * 68, 132 + 6 * 68, 3)
+    tiles = sheet[20:, 132:].reshape(len(NAMES), 68, 6, 68, 3)[:, :64, :, :64].transpose(0, 2, 1, 3, 4)
+    assert (tiles[:, 0] == tiles[0, 0]).all()
+    changed = np.abs(tiles[:, 1:] - tiles[:, :1]).mean((2, 3, 4))
+    assert (changed.max(1) > 0.2).all()
+
+
+def test_errors_are_one_line(surefoot, here):
+    for arguments, message in {
+        (): "Give --output for the copies, or --preview for a sheet.",
+        ("--output", "out", "--names", "fogg"): "Unknown corruption 'fogg'. Did you mean 'fog'?",
+        ("--output", "out", "--scale", "33"): "Unknown scale '33'.",
+        ("--preview", "x.png", "--image", 99999): "--image must be below",
+        ("--output", "out", "--frost", "nothing"): "No folder of frost photographs at 'nothing'.",
+    }.items():
+        found = surefoot("corrupt", "--data", "digits", *arguments)
+        assert found.code == 2
+        assert message in found.err
+        assert found.err.count("\n") == 1
