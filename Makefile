@@ -23,7 +23,7 @@ demo: $(READY) ## Train two models on digits, audit both, write the page
 	$(BIN)/surefoot demo --output surefoot-demo --overwrite
 
 test: $(READY) ## The whole suite
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 check: $(READY) ## Lint, format and types
 	$(BIN)/ruff check .
