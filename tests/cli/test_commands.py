@@ -119,7 +119,7 @@ def test_ones_own_objective(surefoot, here):
 
 def test_list(surefoot):
     found = json.loads(surefoot("list", "--json").out)
-    assert set(found) == {"objectives", "models", "data", "corruptions", "attacks", "training"}
+    assert set(found) == {"objectives", "views", "models", "data", "corruptions", "attacks", "training"}
     assert next(line for line in found["objectives"] if line["name"] == "focal")["options"] == {"gamma": 2.0}
     assert "gamma=2.0" in surefoot("list", "objectives").out
     models = [line["name"] for line in json.loads(surefoot("list", "models", "--match", "resnet1*", "--json").out)["models"]]

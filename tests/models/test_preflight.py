@@ -138,7 +138,7 @@ def test_normalisation(model, sample, before, words, advice):
     found = findings(Around(model, before), sample)
     assert list(found) == ["normalisation"]
     assert re.search(words, found["normalisation"].message)
-    assert re.match(r"Accuracy on 200 images is [\d.]+ % with pixels and [89][\d.]+ %", found["normalisation"].message)
+    assert re.match(r"Accuracy on 200 images is [\d.]+ % with pixels and [5-9][\d.]+ %", found["normalisation"].message)
     assert advice in found["normalisation"].advice
 
 
@@ -156,7 +156,7 @@ def test_class_order(model, sample):
     order = torch.tensor([3, 0, 1, 2, 9, 4, 5, 6, 7, 8])
     found = findings(Around(model, after=lambda x: x[:, order]), sample)
     assert list(found) == ["class-order"]
-    assert re.match(r"Accuracy is [\d.]+ % and would be [89][\d.]+ %", found["class-order"].message)
+    assert re.match(r"Accuracy is [\d.]+ % and would be [5-9][\d.]+ %", found["class-order"].message)
     assert "class 0 as 1, 1 as 2, 2 as 3 and so on" in found["class-order"].message
     assert "--class-map" in found["class-order"].advice
     swapped = torch.tensor([1, 0, *range(2, 10)])  # most answers are right still

@@ -40,9 +40,9 @@ def test_descent_finds_it_or_never_stops(objective, grows):
     feature = torch.zeros(1, 5, dtype=torch.float64, requires_grad=True)
     lengths = []
     for _ in range(4):
-        for _ in range(5000):
+        for _ in range(800):
             (slope,) = torch.autograd.grad(objective(nn.Identity(), feature, LABEL).total, feature)
             feature = (feature - 0.5 * slope).detach().requires_grad_()
         lengths.append(feature.norm().item())
     steps = [b - a for a, b in pairwise(lengths)]
-    assert all(step > 0.2 for step in steps) if grows else all(abs(step) < 1e-6 for step in steps)
+    assert all(step > 0.1 for step in steps) if grows else all(abs(step) < 1e-6 for step in steps)
