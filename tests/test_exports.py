@@ -14,7 +14,7 @@ PUBLIC = {
     "surefoot": "Classifier Predictions adapt audit fit load_data load_model load_run",
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Objective",
     "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES",
-    "surefoot.attacks": "fgsm evaluate",
+    "surefoot.attacks": "fgsm pgd kl_pgd noise autoattack evaluate transfer security_curve masking_signs",
     "surefoot.calibration": "Predictions scores reliability",
     "surefoot.geometry": "margins",
     "surefoot.views": "GaussianNoise",

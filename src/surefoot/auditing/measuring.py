@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import Progress
 from torch import Tensor, nn
 
-from ..attacks.evaluation import AttackResult, evaluate
-from ..attacks.presets import ATTACKS
+from ..attacks.evaluation import evaluate
+from ..attacks.results import AttackResult
 from ..calibration.bins import reliability
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
 from ..calibration.scoring import scores
@@ -33,6 +33,7 @@ from ..version import VERSION
 from .result import AttackSummary, Audit, CorruptionCell, Corruptions, Geometry
 
 SEVERITIES = (1, 2, 3, 4, 5)
+ATTACKS = ("fgsm",)  # presets that an audit runs
 SAMPLE = 256  # images that preflight looks at
 Tick = Callable[[], None]
 
@@ -59,7 +60,7 @@ def audit(
     model = model.to(place)
     findings = check_first(model, chosen, data, place)
     bar = Progress(console=Console(stderr=True), disable=not progress)
-    task = bar.add_task(f"auditing {name}", total=1 + len(NAMES) * len(SEVERITIES) + len(ATTACKS.names))
+    task = bar.add_task(f"auditing {name}", total=1 + len(NAMES) * len(SEVERITIES) + len(ATTACKS))
     with bar:
         clean = predict(model, chosen.batches(batch_size), place)
         bar.advance(task)
@@ -113,9 +114,9 @@ def corruptions(model: nn.Module, split: Split, batch_size: int, seed: int, devi
 def attacks(
     model: nn.Module, split: Split, batch_size: int, seed: int, device: torch.device, tick: Tick
 ) -> dict[str, AttackSummary]:
-    """Every named attack."""
+    """Every attack of the audit."""
     found = {}
-    for name in ATTACKS.names:
+    for name in ATTACKS:
         parts = []
         for batch in split.batches(batch_size, device=device):
             parts.append(evaluate(model, batch.images, batch.labels, name, batch_size=batch_size))

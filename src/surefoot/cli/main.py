@@ -21,6 +21,7 @@ ARGUMENTS: list[str] = []  # as they were given
 COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
     "train": "Train a classifier with any objective",
+    "attack": "Attack a trained model at several budgets",
     "audit": "Measure a trained model and write its page",
     "list": "Every name and option there is",
     "doctor": "Check this machine and say what Surefoot would use",
