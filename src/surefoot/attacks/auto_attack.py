@@ -27,7 +27,6 @@ VERSIONS = {
 }
 TARGETS = 9  # classes that the targeted attacks try
 DRAWS = 20  # of a randomised model, averaged
-SMALLEST = 5  # pixels of height that Square needs in L2
 QUIET = logging.Logger("autoattack", logging.CRITICAL)
 
 
@@ -57,16 +56,26 @@ class AutoAttack:
     def parts(self, classes: int, size: tuple[int, int]) -> dict[str, Attack]:
         """The attacks in their order: those that are defined for so many classes and images of this size.
 
-        The targeted DLR loss needs four classes, the untargeted three; Square in L2 divides the height into five.
+        The targeted DLR loss needs four classes, the untargeted three; Square in L2 is left out where its pattern does not fit.
         """
         names = list(VERSIONS[self.version])
         if classes < 4:
             names = ["apgd-dlr" if name == "apgd-t" else name for name in names]
         if classes < 3:
             names = [name for name in names if name != "apgd-dlr"]
-        if self.norm == "l2" and min(size) < SMALLEST:
+        if self.norm == "l2" and not square_fits(*size):
             names = [name for name in names if name != "square"]
         return {name: partial(run_part, name, self, classes) for name in names}
+
+
+def square_fits(height: int, width: int) -> bool:
+    """Whether Square's first pattern in L2, tiles of a fifth of the height behind a border, stays inside the image.
+
+    It does at 28, 32, 64, 96 and 224 pixels, for example, and not below 5, nor at 12 or 18, where the authors' code fails.
+    """
+    tile = height // 5
+    border = (height - 5 * tile) // 2
+    return tile == 1 or (tile > 1 and all(border + side // tile * tile <= side for side in (height, width)))
 
 
 def autoattack(
