@@ -1,7 +1,7 @@
 """What PGD costs next to a plain loop of passes, and what attacks leave of a real CIFAR-10 model.
 
-`python benchmarks/attacks.py` times PGD. With a folder of CIFAR-10's test images, one subfolder a class, and pyautoattack, whose
-package holds the weights, it attacks a real model: `python benchmarks/attacks.py --data FOLDER --images 256`.
+`python benchmarks/attacks.py` times PGD. With a folder of CIFAR-10's test images, one subfolder a class, and pyautoattack,
+whose package holds the weights, it attacks a real model: `python benchmarks/attacks.py --data FOLDER --images 256`.
 """
 
 from __future__ import annotations
@@ -47,16 +47,17 @@ def cost(rounds: int) -> None:
         for _ in range(STEPS):
             torch.autograd.grad(F.cross_entropy(model(points), labels, reduction="sum"), points)
 
-    def attack(early_stop: bool):
-        return lambda: pgd(model, images, labels, 8 / 255, STEPS, early_stop=early_stop, generator=generator(0))
+    def attack(levels: int, early_stop: bool):
+        return lambda: pgd(model, images, labels, levels / 255, STEPS, early_stop=early_stop, generator=generator(0))
 
-    jobs = {"plain passes": passes, "pgd": attack(False), "pgd, early stop": attack(True)}
+    jobs = {"plain passes": passes, "pgd": attack(8, False), "pgd, early stop": attack(8, True)}
+    jobs["pgd 64/255, early stop"] = attack(64, True)  # where most images break in the first steps
     print(f"PGD-{STEPS} over {COUNT} images of 32 x 32, small-resnet, median of {rounds} interleaved rounds")
     for name, ratio in ratios(jobs, "plain passes", rounds).items():
         print(f"  {name:24} {ratio:6.3f}x")
 
 
-def real_model(folder: str, count: int, batch_size: int) -> None:
+def real_model(folder: str, count: int, batch_size: int, seconds: float) -> None:
     """Clean, FGSM, PGD and AutoAttack on real images; the model is accurate, and was not trained to be robust."""
     model = resnet18().requires_grad_(False)
     data = sf.load_data(folder, max_images=count)
@@ -66,7 +67,7 @@ def real_model(folder: str, count: int, batch_size: int) -> None:
     print(f"  {'attack':20} {'accuracy':>9} {'success':>9} {'confidence':>11} {'ECE':>7} {'seconds':>8}")
     for name in ("clean", "fgsm", "pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong"):
         began = time.perf_counter()
-        found = evaluate(model, images, labels, "fgsm" if name == "clean" else name, batch_size=batch_size, seconds=900)
+        found = evaluate(model, images, labels, "fgsm" if name == "clean" else name, batch_size=batch_size, seconds=seconds)
         took = time.perf_counter() - began
         side = found.clean if name == "clean" else found.attacked
         accuracy, success = float(side.correct.float().mean()), 0.0 if name == "clean" else found.success_rate
@@ -80,12 +81,13 @@ def main() -> None:
     parser.add_argument("--data", help="Folder with CIFAR-10's test images")
     parser.add_argument("--images", type=int, default=256)
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=900, help="for each attack")
     parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
     keep_large_blocks()
     cost(given.rounds)
     if given.data:
-        real_model(given.data, given.images, given.batch)
+        real_model(given.data, given.images, given.batch, given.seconds)
 
 
 if __name__ == "__main__":

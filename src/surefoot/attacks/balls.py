@@ -35,6 +35,17 @@ class Ball:
             change.mul_((self.eps / lengths(change).clamp_min(torch.finfo(change.dtype).tiny)).clamp_max(1))
         return change.add_(images).clamp_(0, 1)
 
+    def anchors(self, images: Images) -> tuple[Tensor, ...]:
+        """What `step` needs to know of the images: for L-inf the bounds of each pixel, for L2 the images themselves."""
+        if self.norm == "linf":
+            return (images - self.eps).clamp_(0, 1), (images + self.eps).clamp_(0, 1)
+        return (images,)
+
+    def step(self, points: Images, gradient: Tensor, size: float, anchors: tuple[Tensor, ...]) -> Images:
+        """Climb by `size` and come back into the ball and into [0, 1], in as few operations as that takes."""
+        moved = torch.add(points, self.steepest(gradient), alpha=size)
+        return moved.clamp_(*anchors) if self.norm == "linf" else self.project(moved, *anchors)
+
     def contains(self, points: Images, images: Images) -> Tensor:
         """Which points are in the ball around their image, up to rounding."""
         change = points - images
@@ -53,12 +64,12 @@ class Ball:
         if self.eps == 0:
             return images.clone()
         if self.norm == "linf":
-            change = self.eps * (2 * draw(torch.rand, images.shape, images, generator) - 1)
+            change = draw(torch.rand, images.shape, images, generator).mul_(2).sub_(1).mul_(self.eps)
         else:
             ray = draw(torch.randn, images.shape, images, generator)
             share = draw(torch.rand, (len(images), 1, 1, 1), images, generator) ** (1 / max(images[:1].numel(), 1))
             change = self.eps * share * self.steepest(ray)
-        return (images + change).clamp_(0, 1)
+        return change.add_(images).clamp_(0, 1)
 
 
 def lengths(change: Tensor) -> Tensor:

@@ -137,17 +137,18 @@ def climb(
     images = images.detach()
     points = ball.draw(images, generator) if random_start else images.clone()
     ended = points if wrong is None else points.clone()
-    rows = torch.arange(len(images), device=images.device)
+    rows, anchors = torch.arange(len(images), device=images.device), ball.anchors(images)
     chosen: Rows = slice(None)  # all, until an image is left behind
     for _ in range(steps if len(images) else 0):
         gradient, logits = input_gradient(model, points, partial(measure, chosen), eot)
         if wrong is not None and bool((left := wrong(chosen, logits)).any()):
             ended[rows] = points
-            rows, points, gradient, images = rows[~left], points[~left], gradient[~left], images[~left]
+            rows, points, gradient = rows[~left], points[~left], gradient[~left]
+            anchors = tuple(part[~left] for part in anchors)
             chosen = rows
             if not len(rows):
                 return ended
-        points = ball.project(ball.steepest(gradient).mul_(step).add_(points), images)
+        points = ball.step(points, gradient, step, anchors)
     if isinstance(chosen, slice):
         return points
     ended[rows] = points
