@@ -15,10 +15,11 @@ PUBLIC = {
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Objective",
     "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES PAPERS4 write corrupted open_copies draw_sheet"
     " add_gaussian_noise add_uniform_noise frost_photographs",
-    "surefoot.attacks": "fgsm evaluate",
+    "surefoot.attacks": "fgsm pgd kl_pgd noise autoattack evaluate transfer security_curve masking_signs",
     "surefoot.calibration": "Predictions scores reliability fit_temperature scale_features difference",
     "surefoot.geometry": "margins",
-    "surefoot.views": "GaussianNoise",
+    "surefoot.views": "GaussianNoise GaussianBlur JPEG RotateTranslate Shear AutoContrast Equalize Posterize Solarize AugMixChains"
+    " MixedTone Chain OneOf View build_view",
 }
 
 

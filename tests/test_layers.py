@@ -10,7 +10,7 @@ import surefoot
 SOURCE = Path(surefoot.__file__).parent
 SHARED = ["version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals", "types", "storage"]
 ROOMS = [
-    *("imageops", "data", "models", "views", "corruptions", "attacks", "calibration", "objectives"),
+    *("imageops", "data", "models", "views", "corruptions", "calibration", "attacks", "objectives"),
     *("training", "geometry", "auditing", "studies", "report", "cli"),
 ]
 ORDER = dict.fromkeys(SHARED, 0) | {name: place for place, name in enumerate(ROOMS, 1)}

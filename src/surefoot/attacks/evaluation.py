@@ -2,58 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from ..errors import require
-from ..models.observing import evaluating
-from ..types import Images, Labels, Predictions
-from .presets import ATTACKS
-
-Attack = Callable[[nn.Module, Images, Labels], Images]
+from ..types import Images, Labels
+from .attempts import Attack, attempt
+from .presets import find_attack
+from .results import AttackResult
 
 
-@dataclass(frozen=True)
-class AttackResult:
-    """Per-image outcome of an attack; the rates follow from it."""
+def evaluate(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    attack: str | Attack,
+    *,
+    batch_size: int = 256,
+    seed: int = 0,
+    seconds: float | None = None,
+    progress: bool = False,
+    folder: str | Path | None = None,
+) -> AttackResult:
+    """Attack the images that are classified correctly, no longer than until they are broken, and compare.
 
-    clean: Predictions
-    attacked: Predictions
-
-    @property
-    def broken(self) -> Tensor:
-        """Which images were right before and are wrong now."""
-        return self.clean.correct & ~self.attacked.correct
-
-    @property
-    def success_rate(self) -> float:
-        """Share of the images that were classified correctly before and are not now; 0 if none was."""
-        right = int(self.clean.correct.sum())
-        return int(self.broken.sum()) / right if right else 0.0
-
-    @property
-    def robust_accuracy(self) -> float:
-        """Share of all images that are right before and under attack."""
-        return float((self.clean.correct & self.attacked.correct).float().mean())
-
-
-def evaluate(model: nn.Module, images: Images, labels: Labels, attack: str | Attack, *, batch_size: int = 256) -> AttackResult:
-    """Attack the images that are classified correctly (the others need no attack) and compare."""
-    require(len(images) > 0, "images", "at least one", 0)
-    method: Attack = ATTACKS.load(attack) if isinstance(attack, str) else attack
-    clean = _logits(model, images, batch_size)
-    before = Predictions.from_logits(clean, labels.cpu())
-    attacked = clean.clone()
-    for chosen in before.correct.nonzero().flatten().split(batch_size):
-        where = chosen.to(images.device)
-        adversarial = method(model, images[where], labels[where])
-        attacked[chosen] = _logits(model, adversarial, batch_size)
-    return AttackResult(before, Predictions.from_logits(attacked, labels.cpu()))
-
-
-def _logits(model: nn.Module, images: Images, batch_size: int) -> Tensor:
-    with evaluating(model), torch.no_grad():
-        return torch.cat([model(part).float().cpu() for part in images.split(batch_size)])
+    An attack that takes `early_stop` gets it, unless it was given another value: `partial(pgd, early_stop=False)` goes on,
+    which makes wrong answers more confident. `seconds` is a time budget, after which the result says what is proven (`bounds`);
+    in `folder` finished batches are kept, and the same call goes on from there.
+    """
+    method = find_attack(attack, early_stop=True)
+    options = {"batch_size": batch_size, "seed": seed}
+    return attempt(model, images, labels, method, **options, seconds=seconds, progress=progress, folder=folder)[1]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..errors import require
-from ..types import Images, Labels, check_images, check_labels
-from .guarding import untouched
+from ..types import Images, Labels, Logits, check_images, check_labels
+from .balls import Ball
+from .gradients import input_gradient
+from .guarding import untouched, warn_if_randomised
 
 
 def fgsm(model: nn.Module, images: Images, labels: Labels, eps: float = 8 / 255) -> Images:
     """clip(x + eps * sign(grad_x CE(f(x), y)), 0, 1): one step to the corner of the L-inf ball."""
-    require(eps >= 0, "eps", "at least 0", eps)
+    ball = Ball("linf", eps)
     check_images(images)
-    with untouched(model), torch.enable_grad():
-        points = images.detach().clone().requires_grad_()
-        logits = model(points)
-        labels = check_labels(labels, logits.shape[1], len(images))
-        (gradient,) = torch.autograd.grad(F.cross_entropy(logits, labels, reduction="sum"), points)
-    return (images + eps * gradient.sign()).clamp(0, 1).detach()
+
+    def measure(logits: Logits) -> Tensor:
+        return F.cross_entropy(logits, check_labels(labels, logits.shape[1], len(images)), reduction="none")
+
+    with untouched(model):
+        warn_if_randomised(model, "use pgd with eot=10")
+        gradient, _ = input_gradient(model, images.clone(), measure)
+        return (images + eps * ball.steepest(gradient)).clamp_(0, 1)

@@ -1,20 +1,28 @@
-"""Attacks never change the model they look at."""
+"""Attacks never change the model they look at, and say so when it is not the model that they were made for."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
+import torch
 from torch import nn
 
 from ..models.observing import evaluating
+from .pacing import Paced
+
+logger = logging.getLogger("surefoot")
+_TOLD: WeakSet[nn.Module] = WeakSet()
 
 
 @contextmanager
 def untouched(model: nn.Module) -> Iterator[None]:
     """Evaluation mode without parameter gradients inside the block; all as before afterwards, even after an error."""
     wanted = {parameter: parameter.requires_grad for parameter in model.parameters()}
-    with evaluating(model):
+    buffers = [(buffer, buffer._version, buffer.clone()) for buffer in model.buffers()]
+    with torch.inference_mode(False), evaluating(model):
         try:
             for parameter in wanted:
                 parameter.requires_grad_(False)
@@ -22,3 +30,21 @@ def untouched(model: nn.Module) -> Iterator[None]:
         finally:
             for parameter, flag in wanted.items():
                 parameter.requires_grad_(flag)
+            with torch.no_grad():
+                for buffer, version, kept in buffers:
+                    if buffer._version != version:  # a layer that counts or averages in evaluation mode too
+                        buffer.copy_(kept)
+
+
+def is_randomised(model: nn.Module) -> bool:
+    """Whether the model says that it draws anew at every call."""
+    return bool(getattr(model, "randomised", False))
+
+
+def warn_if_randomised(model: nn.Module, remedy: str) -> None:
+    """Log once for each model that a gradient of one draw is not the gradient of what the model does on average."""
+    model = model.model if isinstance(model, Paced) else model
+    if is_randomised(model) and model not in _TOLD:
+        _TOLD.add(model)
+        kind = type(model).__name__
+        logger.warning("%s draws anew at every call, and this attack sees one draw at a time: %s.", kind, remedy)

@@ -1,7 +1,60 @@
-"""Attacks by name, with the papers' budgets."""
+"""Attacks by name, with the papers' budgets (representation-space 4.4)."""
 
 from __future__ import annotations
 
-from ..registry import Registry
+import inspect
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-ATTACKS = Registry("attack", [("fgsm", "surefoot.attacks.fast_gradient:fgsm", "One signed gradient step, L-inf 8/255")])
+from ..errors import SurefootError
+from ..registry import Registry
+from ..schemas import check_options
+from .attempts import Attack
+from .auto_attack import AutoAttack
+from .projected_gradient import pgd
+
+HERE = "surefoot.attacks.presets:"
+ATTACKS = Registry(
+    "attack",
+    [
+        ("fgsm", "surefoot.attacks.fast_gradient:fgsm", "One signed gradient step, L-inf 8/255"),
+        ("pgd", "surefoot.attacks.projected_gradient:pgd", "Projected gradient descent, 7 steps of 2.5 eps / 7, L-inf 8/255"),
+        ("pgd-weak", HERE + "pgd_weak", "7 steps of 0.2/255 in L-inf 0.4/255"),
+        ("pgd-strong", HERE + "pgd_strong", "7 steps of 2/255 in L-inf 8/255"),
+        ("autoattack", HERE + "autoattack_strong", "APGD, targeted APGD, FAB and Square, L-inf 8/255"),
+        ("autoattack-weak", HERE + "autoattack_weak", "The same in L-inf 1/255"),
+        ("autoattack-strong", HERE + "autoattack_strong", "The same in L-inf 8/255"),
+        ("noise", "surefoot.attacks.random_search:noise", "The worst of 20 random points, L-inf 8/255"),
+    ],
+)
+FIXED = ("pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong")  # budgets that belong to the name
+NOT_OPTIONS = ("model", "images", "labels", "generator")
+
+pgd_weak = partial(pgd, eps=0.4 / 255, steps=7, step_size=0.2 / 255)
+pgd_strong = partial(pgd, eps=8 / 255, steps=7, step_size=2 / 255)
+autoattack_weak = AutoAttack(eps=1 / 255)
+autoattack_strong = AutoAttack(eps=8 / 255)
+
+
+def find_attack(attack: str | Attack, *, early_stop: bool, **options: Any) -> Attack:
+    """An attack by name, with options, that stops early or goes on where it can do both and nobody decided."""
+    found: Any = ATTACKS.load(attack) if isinstance(attack, str) else attack
+    if options:
+        found = with_options(attack if isinstance(attack, str) else "attack", found, options)
+    given = found.keywords if isinstance(found, partial) else {}
+    if "early_stop" not in given and "early_stop" in inspect.signature(found).parameters:
+        found = partial(found, early_stop=early_stop)
+    method: Attack = found
+    return method
+
+
+def with_options(name: str, attack: Any, options: dict[str, Any]) -> Any:
+    """The attack with some of its options changed, each checked against its signature."""
+    if name in FIXED:
+        known = ", ".join(other for other in ATTACKS.names if other not in FIXED)
+        raise SurefootError(f"{name} has its own budget and steps; options are for {known}.")
+    ensemble = isinstance(attack, AutoAttack)
+    checked = check_options(name, AutoAttack if ensemble else attack, options, NOT_OPTIONS)
+    chosen = {key: checked[key] for key in options}
+    return replace(attack, **chosen) if ensemble else partial(attack, **chosen)

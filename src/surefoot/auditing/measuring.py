@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import Progress
 from torch import Tensor, nn
 
-from ..attacks.evaluation import AttackResult, evaluate
-from ..attacks.presets import ATTACKS
+from ..attacks.evaluation import evaluate
+from ..attacks.results import AttackResult
 from ..calibration.bins import reliability
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
 from ..calibration.cross_fitting import divided
@@ -33,6 +33,7 @@ from .temperatures import CROSS_FIT, check_source, choose_temperatures, scaled
 
 SEVERITIES = (1, 2, 3, 4, 5)
 CORRUPTIONS = ("gaussian_noise", "gaussian_blur", "contrast")
+ATTACKS = ("fgsm",)  # presets that an audit runs
 SAMPLE = 256  # images that preflight looks at
 Tick = Callable[[], None]
 
@@ -64,7 +65,7 @@ def audit(
     model = model.to(place)
     findings = check_first(model, chosen, data, place)
     bar = Progress(console=Console(stderr=True), disable=not progress)
-    task = bar.add_task(f"auditing {name}", total=1 + len(CORRUPTIONS) * len(SEVERITIES) + len(ATTACKS.names))
+    task = bar.add_task(f"auditing {name}", total=1 + len(CORRUPTIONS) * len(SEVERITIES) + len(ATTACKS))
     with bar, global_seed(seed, "audit"):  # a randomised predictor draws from torch's own generator
         clean = predict(model, chosen.batches(batch_size), place)
         refuse_seen(model, clean, data, allow_leakage)
@@ -146,9 +147,9 @@ def corruptions(
 def attacks(
     model: nn.Module, split: Split, batch_size: int, seed: int, device: torch.device, tick: Tick
 ) -> dict[str, AttackSummary]:
-    """Every named attack."""
+    """Every attack of the audit."""
     found = {}
-    for name in ATTACKS.names:
+    for name in ATTACKS:
         parts = []
         for batch in split.batches(batch_size, device=device):
             parts.append(evaluate(model, batch.images, batch.labels, name, batch_size=batch_size))

@@ -1,0 +1,94 @@
+"""What PGD costs next to a plain loop of passes, and what attacks leave of a real CIFAR-10 model.
+
+`python benchmarks/attacks.py` times PGD. With a folder of CIFAR-10's test images, one subfolder a class, and pyautoattack,
+whose package holds the weights, it attacks a real model: `python benchmarks/attacks.py --data FOLDER --images 256`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+import surefoot as sf
+from _timing import ratios
+from surefoot.allocator import keep_large_blocks
+from surefoot.attacks import evaluate, pgd
+from surefoot.seeds import generator
+
+STEPS, COUNT = 7, 512
+
+
+def resnet18() -> torch.nn.Module:
+    """The CIFAR-10 ResNet-18 of pyautoattack, which takes pixels in [0, 1]."""
+    import pyautoattack
+
+    folder = Path(pyautoattack.__file__).parent / "examples"
+    spec = importlib.util.spec_from_file_location("pyautoattack_resnet", folder / "resnet.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    net = module.ResNet18()
+    net.load_state_dict(torch.load(folder / "model_test.pt", map_location="cpu", weights_only=True))
+    return net.eval()
+
+
+def cost(rounds: int) -> None:
+    """PGD-7 over 512 images against forward and backward passes without parameter gradients, interleaved."""
+    model = sf.load_model("small-resnet", num_classes=10, image_size=32, seed=0).eval().requires_grad_(False)
+    images = torch.rand(COUNT, 3, 32, 32, generator=generator("images"))
+    labels = model(images).argmax(1)
+
+    def passes() -> None:
+        points = images.clone().requires_grad_()
+        for _ in range(STEPS):
+            torch.autograd.grad(F.cross_entropy(model(points), labels, reduction="sum"), points)
+
+    def attack(levels: int, early_stop: bool):
+        return lambda: pgd(model, images, labels, levels / 255, STEPS, early_stop=early_stop, generator=generator(0))
+
+    jobs = {"plain passes": passes, "pgd": attack(8, False), "pgd, early stop": attack(8, True)}
+    jobs["pgd 64/255, early stop"] = attack(64, True)  # where most images break in the first steps
+    print(f"PGD-{STEPS} over {COUNT} images of 32 x 32, small-resnet, median of {rounds} interleaved rounds")
+    for name, ratio in ratios(jobs, "plain passes", rounds).items():
+        print(f"  {name:24} {ratio:6.3f}x")
+
+
+def real_model(folder: str, count: int, batch_size: int, seconds: float) -> None:
+    """Clean, FGSM, PGD and AutoAttack on real images; the model is accurate, and was not trained to be robust."""
+    model = resnet18().requires_grad_(False)
+    data = sf.load_data(folder, max_images=count)
+    batches = list(data.test.batches(256))
+    images, labels = torch.cat([b.images for b in batches]), torch.cat([b.labels for b in batches])
+    print(f"ResNet-18 of pyautoattack on {len(images)} CIFAR-10 test images, L-inf")
+    print(f"  {'attack':20} {'accuracy':>9} {'success':>9} {'confidence':>11} {'ECE':>7} {'seconds':>8}")
+    for name in ("clean", "fgsm", "pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong"):
+        began = time.perf_counter()
+        found = evaluate(model, images, labels, "fgsm" if name == "clean" else name, batch_size=batch_size, seconds=seconds)
+        took = time.perf_counter() - began
+        side = found.clean if name == "clean" else found.attacked
+        accuracy, success = float(side.correct.float().mean()), 0.0 if name == "clean" else found.success_rate
+        ece, sure = sf.calibration.reliability(side).ece, float(side.confidences.mean())
+        open_ends = "" if found.finished is None else f"  time is up: at least {found.bounds[0]:.1%}"
+        print(f"  {name:20} {accuracy:9.1%} {success:9.1%} {sure:11.1%} {ece:7.1%} {took:8.1f}{open_ends}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", help="Folder with CIFAR-10's test images")
+    parser.add_argument("--images", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=900, help="for each attack")
+    parser.add_argument("--rounds", type=int, default=9)
+    given = parser.parse_args()
+    keep_large_blocks()
+    cost(given.rounds)
+    if given.data:
+        real_model(given.data, given.images, given.batch, given.seconds)
+
+
+if __name__ == "__main__":
+    main()

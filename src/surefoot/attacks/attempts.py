@@ -1,0 +1,124 @@
+"""Run an attack over a set: part by part, batch by batch, only on images that are still right."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from torch import Tensor, nn
+
+from ..errors import require
+from ..models.observing import evaluating
+from ..seeds import global_seed
+from ..types import Images, Labels, Predictions, check_images
+from .keeping import Keeper, fingerprint
+from .pacing import OutOfTime, Paced
+from .results import AttackResult
+
+Attack = Callable[[nn.Module, Images, Labels], Images]
+logger = logging.getLogger("surefoot")
+
+
+@torch.inference_mode(False)
+def attempt(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    attack: Attack,
+    *,
+    batch_size: int = 256,
+    seed: int = 0,
+    seconds: float | None = None,
+    progress: bool = False,
+    folder: str | Path | None = None,
+) -> tuple[Images, AttackResult]:
+    """The adversarial images (clean where the model was wrong anyway) and what they did.
+
+    An attack with a method `parts(classes, size)` is an ensemble: each part works on what the ones before it left standing.
+    After `seconds` the rest is left undone, and the result says what is proven so far. With a folder, what was done is read
+    from there.
+    """
+    require(len(images) > 0, "images", "at least one", 0)
+    require(batch_size >= 1, "batch_size", "at least 1", batch_size)
+    require(seconds is None or seconds > 0, "seconds", "positive", seconds)
+    check_images(images)
+    keeper = Keeper(None if folder is None else Path(folder), "")
+    if folder is not None:
+        keeper = Keeper(Path(folder), fingerprint(model, images, labels, attack, seed, batch_size))
+    clean = logits_of(model, images, batch_size, seed)
+    before = Predictions.from_logits(clean, labels.cpu())
+    parts: dict[str, Attack] = {"": attack}
+    if hasattr(attack, "parts"):
+        parts = attack.parts(clean.shape[1], tuple(images.shape[2:]))
+    adversarial, attacked = images.detach().clone(), clean.clone()
+    broken_by, tried = torch.full((len(images),), -1), torch.zeros(len(images), dtype=torch.long)
+    finished = ~before.correct
+    bar = Progress(console=Console(stderr=True), disable=not progress)
+    task = bar.add_task("attacking", total=int(before.correct.sum()) * len(parts))
+    said = ""
+
+    def tick(passes: int) -> None:
+        bar.update(task, description=f"{said}, pass {passes}")
+
+    paced = Paced(model, seconds, tick) if seconds is not None or progress else model
+    with bar:
+        for place, (name, part) in enumerate(parts.items()):
+            for number, rows in enumerate((~finished).nonzero().flatten().split(batch_size)):
+                said = f"{name or 'attack'}: {int((broken_by >= 0).sum())} of {int(before.correct.sum())} broken"
+                where = rows.to(images.device)
+                kept, ended = keeper.read(place, number), True
+                if kept is None:
+                    points, ended = run(part, paced, images[where], labels[where], (seed, name, number))
+                    kept = {"images": points, "logits": logits_of(model, points, batch_size, seed)}
+                    if ended:
+                        keeper.write(kept, place, number)
+                adversarial[where], attacked[rows] = kept["images"].to(images), kept["logits"]
+                broken = attacked[rows].argmax(1) != before.labels[rows]
+                broken_by[rows[broken]] = place
+                if not ended:
+                    finished[rows[broken]] = True
+                    return adversarial, stopped(result_of(before, attacked, parts, broken_by, finished), seconds)
+                tried[rows] += 1
+                finished[rows] = broken | (tried[rows] == len(parts))
+                bar.update(task, completed=int((tried + finished * before.correct * (len(parts) - tried)).sum()))
+    return adversarial, result_of(before, attacked, parts, broken_by, finished)
+
+
+def run(part: Attack, model: nn.Module, images: Images, labels: Labels, keys: tuple[int | str, ...]) -> tuple[Images, bool]:
+    """The adversarial images of one batch, and whether the attack came to its end."""
+    with global_seed(*keys):
+        try:
+            return part(model, images, labels), True
+        except OutOfTime as stop:
+            return images if stop.images is None else stop.images, False
+
+
+def result_of(
+    before: Predictions, attacked: Tensor, parts: dict[str, Attack], broken_by: Tensor, finished: Tensor
+) -> AttackResult:
+    names = tuple(name for name in parts if name)
+    after = Predictions.from_logits(attacked, before.labels)
+    by = broken_by if names else None
+    return AttackResult(before, after, parts=names, broken_by=by, finished=None if finished.all() else finished)
+
+
+def stopped(result: AttackResult, seconds: float | None) -> AttackResult:
+    """The same result, after a line in the log that says what is proven so far."""
+    right, broken, (low, high) = int(result.clean.correct.sum()), int(result.broken.sum()), result.bounds
+    withstood = round(low * len(result.clean))
+    logger.warning(
+        "Stopped after %g s: of %d images that were right, %d are broken, %d withstood everything and %d are not finished; "
+        "robust accuracy is %.1f to %.1f %%.",
+        *(seconds, right, broken, withstood, right - broken - withstood, 100 * low, 100 * high),
+    )
+    return result
+
+
+def logits_of(model: nn.Module, images: Images, batch_size: int, seed: int) -> Tensor:
+    """Logits on the CPU, in evaluation mode, with seeded draws if the model draws any."""
+    with global_seed(seed, "answers"), evaluating(model), torch.no_grad():
+        return torch.cat([model(part).float().cpu() for part in images.split(batch_size)])

@@ -1,0 +1,163 @@
+"""AutoAttack (Croce and Hein 2020): the authors' own attacks from `pyautoattack`, run as an ensemble that stops early."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import SurefootError, UnknownName, require
+from ..types import Images, Labels
+from .attempts import Attack, attempt
+from .balls import Ball
+from .guarding import untouched, warn_if_randomised
+from .pacing import OutOfTime
+from .watching import Enough, Watch
+
+VERSIONS = {
+    "standard": ("apgd-ce", "apgd-t", "fab-t", "square"),
+    "fast": ("apgd-ce", "apgd-t"),
+    "rand": ("apgd-ce", "apgd-dlr"),
+}
+TARGETS = 9  # classes that the targeted attacks try
+DRAWS = 20  # of a randomised model, averaged
+QUIET = logging.Logger("autoattack", logging.CRITICAL)
+
+
+@dataclass(frozen=True)
+class AutoAttack:
+    """An ensemble of published attacks without parameters to tune; `fast` leaves out FAB and Square.
+
+    `iterations` of the gradient attacks and `queries` of Square are the published ones; fewer give a weaker attack.
+    """
+
+    eps: float = 8 / 255
+    norm: str = "linf"
+    version: str = "standard"
+    iterations: int = 100
+    queries: int = 5000
+
+    def __post_init__(self) -> None:
+        Ball(self.norm, self.eps)
+        if self.version not in VERSIONS:
+            raise UnknownName("version", self.version, VERSIONS)
+        require(self.iterations >= 1, "iterations", "at least 1", self.iterations)
+        require(self.queries >= 1, "queries", "at least 1", self.queries)
+
+    def __call__(self, model: nn.Module, images: Images, labels: Labels) -> Images:
+        return attempt(model, images, labels, self)[0]
+
+    def parts(self, classes: int, size: tuple[int, int]) -> dict[str, Attack]:
+        """The attacks in their order: those that are defined for so many classes and images of this size.
+
+        The targeted DLR loss needs four classes, the untargeted three; Square in L2 is left out where its pattern does not fit.
+        """
+        names = list(VERSIONS[self.version])
+        if classes < 4:
+            names = ["apgd-dlr" if name == "apgd-t" else name for name in names]
+        if classes < 3:
+            names = [name for name in names if name != "apgd-dlr"]
+        if self.norm == "l2" and not square_fits(*size):
+            names = [name for name in names if name != "square"]
+        return {name: partial(run_part, name, self, classes) for name in names}
+
+
+def square_fits(height: int, width: int) -> bool:
+    """Whether Square's first pattern in L2, tiles of a fifth of the height behind a border, stays inside the image.
+
+    It does at 28, 32, 64, 96 and 224 pixels, for example, and not below 5, nor at 12 or 18, where the authors' code fails.
+    """
+    tile = height // 5
+    border = (height - 5 * tile) // 2
+    return tile == 1 or (tile > 1 and all(border + side // tile * tile <= side for side in (height, width)))
+
+
+def autoattack(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    eps: float = 8 / 255,
+    norm: str = "linf",
+    version: str = "standard",
+    *,
+    batch_size: int = 256,
+    seed: int = 0,
+    seconds: float | None = None,
+    progress: bool = False,
+    folder: str | Path | None = None,
+) -> Images:
+    """Adversarial images where one was found, and the clean ones elsewhere; needs the extra `autoattack`.
+
+    The rest is as for `evaluate`, which also says what the images do.
+    """
+    ensemble = AutoAttack(eps, norm, version)
+    options: dict[str, Any] = {"batch_size": batch_size, "seed": seed, "seconds": seconds}
+    return attempt(model, images, labels, ensemble, progress=progress, folder=folder, **options)[0]
+
+
+def run_part(name: str, ensemble: AutoAttack, classes: int, model: nn.Module, images: Images, labels: Labels) -> Images:
+    """One attack on a batch. Where most of it breaks within a few passes, the attack starts again on the rest."""
+    ball, found = Ball(ensemble.norm, ensemble.eps), images.detach().clone()
+    if ball.eps == 0:
+        return found
+    rows = torch.arange(len(images), device=images.device)
+    with untouched(model):
+        if ensemble.version != "rand":
+            warn_if_randomised(model, "use version='rand'")
+        while len(rows):
+            watch = Watch(model, images[rows].float().contiguous(), labels[rows].long(), ball, ensemble.version != "rand")
+            try:
+                points = build(name, ensemble, classes, watch).perturb(watch.images.clone(), watch.labels)
+            except (Enough, OutOfTime) as stop:
+                found[rows] = ball.project(watch.points.to(images), images[rows])
+                if isinstance(stop, OutOfTime):
+                    stop.images = found
+                    raise
+                rows = rows[~watch.broken]
+            else:
+                found[rows] = ball.project(points.detach().to(images), images[rows])
+                break
+    return found
+
+
+def build(name: str, ensemble: AutoAttack, classes: int, predict: Watch) -> Any:
+    """One of the authors' attacks with the published settings, seeded from torch's generator."""
+    common = {
+        "norm": {"linf": "Linf", "l2": "L2"}[ensemble.norm],
+        "eps": ensemble.eps,
+        "seed": int(torch.randint(2**31, ())),
+        "device": predict.images.device,
+        "verbose": False,
+    }
+    targets = min(TARGETS, classes - 1)
+    if name == "square":
+        return theirs("square", "SquareAttack")(predict, p_init=0.8, n_queries=ensemble.queries, resc_schedule=False, **common)
+    if name == "fab-t":
+        return theirs("fab_pt", "FABAttack_PT")(
+            predict, n_iter=ensemble.iterations, targeted=True, n_target_classes=targets, **common
+        )
+    common |= {
+        "n_iter": ensemble.iterations,
+        "rho": 0.75,
+        "eot_iter": DRAWS if ensemble.version == "rand" else 1,
+        "logger": QUIET,
+    }
+    if name == "apgd-t":
+        return theirs("autopgd_base", "APGDAttack_targeted")(predict, n_target_classes=targets, **common)
+    return theirs("autopgd_base", "APGDAttack")(predict, loss=name.removeprefix("apgd-"), **common)
+
+
+def theirs(module: str, attribute: str) -> Any:
+    """Something of the authors' package, or what to install."""
+    try:
+        return getattr(import_module(f"pyautoattack.{module}"), attribute)
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("pyautoattack"):
+            raise
+        raise SurefootError("AutoAttack needs the package pyautoattack: pip install 'surefoot[autoattack]'.") from error

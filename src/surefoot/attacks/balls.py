@@ -1,0 +1,78 @@
+"""The set of images that an attack may choose from: a ball around each image, cut with [0, 1]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import UnknownName, require
+from ..seeds import draw
+from ..types import Images
+
+NORMS = ("linf", "l2")
+
+
+@dataclass(frozen=True)
+class Ball:
+    """All changes of an image whose norm is at most `eps`, in pixel units."""
+
+    norm: str
+    eps: float
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS:
+            raise UnknownName("norm", self.norm, NORMS)
+        require(self.eps >= 0, "eps", "at least 0", self.eps)
+
+    def project(self, points: Images, images: Images) -> Images:
+        """The nearest point of the ball around each image, then of [0, 1]: both hold the image, so the result is in both."""
+        change = points - images
+        if self.norm == "linf":
+            change.clamp_(-self.eps, self.eps)
+        else:
+            change.mul_((self.eps / lengths(change).clamp_min(torch.finfo(change.dtype).tiny)).clamp_max(1))
+        return change.add_(images).clamp_(0, 1)
+
+    def anchors(self, images: Images) -> tuple[Tensor, ...]:
+        """What `step` needs to know of the images: for L-inf the bounds of each pixel, for L2 the images themselves."""
+        if self.norm == "linf":
+            return (images - self.eps).clamp_(0, 1), (images + self.eps).clamp_(0, 1)
+        return (images,)
+
+    def step(self, points: Images, gradient: Tensor, size: float, anchors: tuple[Tensor, ...]) -> Images:
+        """Climb by `size` and come back into the ball and into [0, 1], in as few operations as that takes."""
+        moved = torch.add(points, self.steepest(gradient), alpha=size)
+        return moved.clamp_(*anchors) if self.norm == "linf" else self.project(moved, *anchors)
+
+    def contains(self, points: Images, images: Images) -> Tensor:
+        """Which points are in the ball around their image, up to rounding."""
+        change = points - images
+        sizes = change.abs().amax((1, 2, 3)) if self.norm == "linf" else lengths(change).flatten()
+        return sizes <= self.eps * (1 + 1e-5) + 1e-7
+
+    def steepest(self, gradient: Tensor) -> Tensor:
+        """The step of length 1 in the norm that climbs most; 0 where the gradient is."""
+        if self.norm == "linf":
+            return gradient.sign()
+        unit: Tensor = gradient / lengths(gradient).clamp_min(torch.finfo(gradient.dtype).tiny)
+        return unit
+
+    def draw(self, images: Images, generator: torch.Generator | None) -> Images:
+        """A point drawn uniformly from the ball around each image, moved into [0, 1]."""
+        if self.eps == 0:
+            return images.clone()
+        if self.norm == "linf":
+            change = draw(torch.rand, images.shape, images, generator).mul_(2).sub_(1).mul_(self.eps)
+        else:
+            ray = draw(torch.randn, images.shape, images, generator)
+            share = draw(torch.rand, (len(images), 1, 1, 1), images, generator) ** (1 / max(images[:1].numel(), 1))
+            change = self.eps * share * self.steepest(ray)
+        return change.add_(images).clamp_(0, 1)
+
+
+def lengths(change: Tensor) -> Tensor:
+    """The L2 norm of each image's change, batch x 1 x 1 x 1."""
+    found: Tensor = torch.linalg.vector_norm(change, dim=(1, 2, 3), keepdim=True)
+    return found

@@ -1,0 +1,80 @@
+"""The security curve: accuracy, confidence and calibration as the attacker's budget grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from ..calibration.scoring import scores
+from ..errors import require
+from ..types import Estimate, Images, Labels
+from .attempts import attempt
+from .presets import FIXED, find_attack
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """What is left at one budget; `eps` is None for an attack whose budget belongs to its name.
+
+    Accuracy has its interval over images; `unfinished` counts the images that a time budget left undecided.
+    """
+
+    attack: str
+    eps: float | None
+    images: int
+    accuracy: Estimate
+    success_rate: float
+    confidence: float
+    ece: Estimate
+    signed_error: Estimate
+    unfinished: int
+
+
+def security_curve(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    attack: str,
+    budgets: Sequence[float] = (0, 1 / 255, 2 / 255, 4 / 255, 8 / 255),
+    *,
+    options: dict[str, Any] | None = None,
+    batch_size: int = 256,
+    seed: int = 0,
+    seconds: float | None = None,
+    progress: bool = False,
+    folder: str | Path | None = None,
+) -> list[CurvePoint]:
+    """Attack anew at every budget; `options` are the attack's own, and `seconds` is for each budget."""
+    require(len(budgets) > 0, "budgets", "at least one", 0)
+    points = []
+    for eps in [None] if attack in FIXED else budgets:
+        given = dict(options or {}) if eps is None else {**(options or {}), "eps": eps}
+        method = find_attack(attack, early_stop=True, **given)
+        if eps == 0:
+            method = unchanged
+        run: dict[str, Any] = {"seconds": seconds, "progress": progress, "folder": folder}
+        _, result = attempt(model, images, labels, method, batch_size=batch_size, seed=seed, **run)
+        found = scores(result.attacked, seed=seed)
+        points.append(
+            CurvePoint(
+                attack,
+                eps,
+                len(images),
+                found.accuracy,
+                result.success_rate,
+                result.confidence,
+                found.ece,
+                found.signed_error,
+                0 if result.finished is None else int((~result.finished).sum()),
+            )
+        )
+    return points
+
+
+def unchanged(model: nn.Module, images: Images, labels: Labels) -> Images:
+    """The only point of a ball of radius 0."""
+    return images

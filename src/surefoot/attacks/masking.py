@@ -1,0 +1,99 @@
+"""Signs that a model looks robust because its gradients mislead, not because it is (Athalye et al. 2018)."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..errors import require
+from ..seeds import global_seed
+from ..types import Images, Labels, Logits, Predictions, check_images
+from .attempts import Attack, attempt, logits_of
+from .auto_attack import AutoAttack
+from .balls import Ball
+from .gradients import one_gradient
+from .guarding import untouched
+from .projected_gradient import pgd
+from .random_search import noise
+
+MANY = 0.1  # share of images without a gradient
+
+
+def masking_signs(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    eps: float = 8 / 255,
+    norm: str = "linf",
+    steps: int = 20,
+    queries: int = 500,
+    *,
+    batch_size: int = 256,
+    seed: int = 0,
+) -> list[str]:
+    """A plain line for each reason not to trust what gradient attacks find in this ball; an empty list if none was seen.
+
+    Looks for gradients that are zero, noise as strong as PGD, steps that do not help, Square stronger than PGD (if the extra
+    `autoattack` is installed), and answers that differ from call to call.
+    """
+    Ball(norm, eps)
+    require(len(images) > 0, "images", "at least one", 0)
+    check_images(images)
+    clean = Predictions.from_logits(logits_of(model, images, batch_size, seed), labels.cpu())
+    again = logits_of(model, images[:batch_size], batch_size, seed + 1)
+    right = clean.correct.nonzero().flatten().to(images.device)
+    if not len(right):
+        return ["No image is classified correctly, so there is nothing to attack."]
+    images, labels, count = images[right], labels[right], len(right)
+    lines = []
+    if not torch.allclose(again, clean.logits[:batch_size], rtol=1e-3, atol=1e-4):
+        lines.append("The model answers differently from call to call: attack it with eot=10 or AutoAttack's version 'rand'.")
+    flat = without_gradient(model, images, labels, batch_size, seed)
+    if flat > MANY * count:
+        lines.append(
+            f"The gradient is zero for {flat} of {count} images, so an attack that follows it goes nowhere: its low success "
+            "shows nothing. Try loss='margin' and Square."
+        )
+
+    def broken(attack: Attack) -> int:
+        return int(attempt(model, images, labels, attack, batch_size=batch_size, seed=seed)[1].broken.sum())
+
+    climbing = partial(pgd, eps=eps, norm=norm, early_stop=True)
+    many, one = broken(partial(climbing, steps=steps)), broken(partial(climbing, steps=1, step_size=eps, random_start=False))
+    drawn = broken(partial(noise, eps=eps, norm=norm))
+    if drawn and drawn >= many:
+        lines.append(
+            f"Random noise breaks {drawn} of {count} images and PGD only {many}: the gradient does not lead to errors."
+        )
+    if one and many <= one and many < count:
+        lines.append(
+            f"More steps do not help: 1 step breaks {one} of {count} images, {steps} steps break {many}. Either the model is "
+            "nearly linear in this ball or its gradients mislead."
+        )
+    if find_spec("pyautoattack") is None:
+        lines.append("Square, which needs no gradient, was not tried: pip install 'surefoot[autoattack]'.")
+        return lines
+    parts = AutoAttack(eps, norm, queries=queries).parts(clean.logits.shape[1], (images.shape[2], images.shape[3]))
+    if "square" in parts and (blind := broken(parts["square"])) > many:
+        lines.append(
+            f"Square, which sees no gradient, breaks {blind} of {count} images and PGD only {many}: gradients are masked."
+        )
+    return lines
+
+
+def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_size: int, seed: int) -> int:
+    """The number of images where the gradient of the cross-entropy is exactly zero."""
+    found = 0
+    with untouched(model), global_seed(seed, "gradient"):
+        for points, right in zip(images.split(batch_size), labels.split(batch_size), strict=True):
+
+            def measure(logits: Logits, right: Labels = right) -> Tensor:
+                return F.cross_entropy(logits, right.long(), reduction="none")
+
+            gradient, _ = one_gradient(model, points.detach().clone().requires_grad_(), measure)
+            found += int((gradient.flatten(1).abs().amax(1) == 0).sum())
+    return found

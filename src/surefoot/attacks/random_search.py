@@ -1,0 +1,35 @@
+"""Noise as an attack: what is broken without looking at the gradient, or at the model's answers in between."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from ..errors import require
+from ..models.logit_margins import logit_margins
+from ..types import Images, Labels, check_images
+from .balls import Ball
+from .guarding import untouched
+
+
+def noise(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    eps: float = 8 / 255,
+    draws: int = 20,
+    norm: str = "linf",
+    generator: torch.Generator | None = None,
+) -> Images:
+    """Of `draws` points drawn uniformly from the ball, the one with the smallest margin."""
+    ball = Ball(norm, eps)
+    require(draws >= 1, "draws", "at least 1", draws)
+    check_images(images)
+    with untouched(model), torch.no_grad():
+        found, smallest = images.clone(), torch.full((len(images),), torch.inf, device=images.device)
+        for _ in range(draws if len(images) else 0):
+            points = ball.draw(images, generator)
+            margins = logit_margins(model(points), labels).float()
+            better = margins < smallest
+            found[better], smallest[better] = points[better], margins[better]
+    return found

@@ -1,0 +1,103 @@
+"""Adversarial images made on one model and shown to another (representation-space Table 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import require
+from ..seeds import global_seed
+from ..types import Images, Labels, Predictions, check_images
+from .attempts import Attack, logits_of
+from .keeping import Keeper, fingerprint
+from .presets import find_attack
+from .results import AttackResult
+
+
+@dataclass(frozen=True)
+class TransferMatrix:
+    """The outcome for every (surrogate, target, attack)."""
+
+    surrogates: tuple[str, ...]
+    targets: tuple[str, ...]
+    attacks: tuple[str, ...]
+    cells: dict[tuple[str, str, str], AttackResult]
+
+    def __getitem__(self, names: tuple[str, str, str]) -> AttackResult:
+        return self.cells[names]
+
+    @property
+    def success_rates(self) -> Tensor:
+        """Surrogates x targets x attacks; among the images that the target classifies correctly when they are clean."""
+        rows = [[[self[s, t, a].success_rate for a in self.attacks] for t in self.targets] for s in self.surrogates]
+        return torch.tensor(rows, dtype=torch.float64)
+
+    def rows(self) -> list[dict[str, str | float]]:
+        """A line for each cell, for tables and files."""
+        return [
+            {"surrogate": s, "target": t, "attack": a, "success_rate": found.success_rate, "accuracy": found.robust_accuracy}
+            for (s, t, a), found in self.cells.items()
+        ]
+
+
+def transfer(
+    surrogates: Mapping[str, nn.Module],
+    targets: Mapping[str, nn.Module],
+    images: Images,
+    labels: Labels,
+    attacks: Sequence[str] | Mapping[str, Attack],
+    *,
+    batch_size: int = 256,
+    seed: int = 0,
+    folder: str | Path | None = None,
+) -> TransferMatrix:
+    """Attack every image on every surrogate, once, and show the result to every target.
+
+    The attacks go on after the surrogate is wrong, since what has just crossed its boundary seldom crosses another's. With a
+    folder the adversarial images are kept there, under a name that stands for weights, attack, images and seed.
+    """
+    for name, value in (("images", images), ("surrogates", surrogates), ("targets", targets), ("attacks", attacks)):
+        require(len(value) > 0, name, "at least one", 0)
+    check_images(images)
+    chosen = dict(attacks) if isinstance(attacks, Mapping) else {name: name for name in attacks}
+    methods = {name: find_attack(attack, early_stop=False) for name, attack in chosen.items()}
+    clean = {
+        name: Predictions.from_logits(logits_of(model, images, batch_size, seed), labels.cpu())
+        for name, model in targets.items()
+    }
+    cells = {}
+    for surrogate, model in surrogates.items():
+        for name, method in methods.items():
+            key = fingerprint(model, images, labels, method, seed, batch_size) if folder is not None else ""
+            keeper = Keeper(None if folder is None else Path(folder), key)
+            adversarial = made_once(keeper, model, images, labels, method, batch_size, (seed, name))
+            for target, other in targets.items():
+                attacked = Predictions.from_logits(logits_of(other, adversarial, batch_size, seed), labels.cpu())
+                cells[surrogate, target, name] = AttackResult(clean[target], attacked)
+    return TransferMatrix(tuple(surrogates), tuple(targets), tuple(methods), cells)
+
+
+def made_once(
+    keeper: Keeper,
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    method: Attack,
+    batch_size: int,
+    keys: tuple[int | str, ...],
+) -> Images:
+    """The adversarial images of one surrogate and attack, from disk if they are there."""
+    kept = keeper.read("adversarial")
+    if kept is not None:
+        return kept["images"].to(images)
+    parts = []
+    for number, rows in enumerate(torch.arange(len(images), device=images.device).split(batch_size)):
+        with global_seed(*keys, number):
+            parts.append(method(model, images[rows], labels[rows]))
+    found = torch.cat(parts)
+    keeper.write({"images": found}, "adversarial")
+    return found

@@ -1,0 +1,177 @@
+"""`surefoot attack`: the security curve of a run, a named model or any module, with calibration beside accuracy."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..attacks.curves import CurvePoint, security_curve
+from ..attacks.masking import masking_signs
+from ..attacks.presets import ATTACKS, FIXED
+from ..auditing.result import plain
+from ..data.dataset import Split
+from ..errors import SurefootError
+from ..files import write_text
+from ..models.prediction import pick_device
+from ..schemas import parse_number, parse_value
+from ..types import Images, Labels
+from . import options as flag
+from .audit import from_import, from_name, from_run
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+BUDGETS = "0,1/255,2/255,4/255,8/255"
+CHECKED = 64  # images that are looked at for signs of masked gradients
+
+
+@app.command()
+def attack(
+    target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
+    attack: Annotated[str, typer.Option(help=", ".join(ATTACKS.names) + ", or package.module:function")] = "pgd",
+    eps: Annotated[str | None, typer.Option(metavar="E,E,...", help=f"Budgets in pixel units [default: {BUDGETS}]")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any option of the attack; may be repeated")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Weights for --model")] = None,
+    pretrained: Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")] = False,
+    import_: Annotated[
+        str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
+    split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
+    root: flag.Root = None,
+    max_images: flag.MaxImages = None,
+    image_size: flag.ImageSize = None,
+    mean: flag.Mean = None,
+    std: flag.Std = None,
+    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
+    seed: Annotated[int, typer.Option(help="Decides random starts and intervals")] = 0,
+    seconds: Annotated[float | None, typer.Option(help="Stop after so long at each budget and say what is proven")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Folder for finished batches; the same command goes on from there")] = None,
+    no_check: Annotated[bool, typer.Option("--no-check", help="Do not look for signs of masked gradients")] = False,
+    device: flag.Device = "auto",
+    output: Annotated[Path | None, typer.Option(help="Write the curve to this CSV file")] = None,
+    json_: flag.Json = False,
+    quiet: flag.Quiet = False,
+) -> None:
+    """Attack the images of a split at several budgets; accuracy, confidence and calibration under attack."""
+    if sum(given is not None for given in (target, model, import_)) != 1:
+        raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import.")
+    ATTACKS.load(attack)
+    if eps is not None and attack in FIXED:
+        raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
+    budgets, options = parse_budgets(eps or BUDGETS), parse_options(set or [])
+    if "eps" in options:
+        raise SurefootError("The budget is --eps, not --set eps.")
+    data_options = flag.given(root=root, max_images=max_images, image_size=flag.parse_size(image_size))
+    normalisation = flag.given(mean=flag.parse_channels("--mean", mean), std=flag.parse_channels("--std", std))
+    if target is not None:
+        if normalisation:
+            raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
+        found = from_run(target, data, data_options)
+    elif data is None:
+        raise SurefootError("--data must be given with --model and --import.")
+    elif model is not None:
+        found = from_name(model, checkpoint, pretrained, data, data_options, normalisation)
+    else:
+        found = from_import(import_ or "", data, data_options, normalisation)
+    place = pick_device(device)
+    subject = found.model.to(place)
+    images, labels = whole(found.data.split(split), batch_size, place)
+    run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
+    points = security_curve(
+        subject, images, labels, attack, budgets, options=options, seconds=seconds, progress=not quiet, folder=keep, **run
+    )
+    signs = []
+    largest = 8 / 255 if attack in FIXED else max(budgets)
+    if not no_check and largest > 0:
+        norm = str(options.get("norm", "linf"))
+        signs = masking_signs(subject, images[:CHECKED], labels[:CHECKED], largest, norm, **run)
+    rows = [plain(asdict(point)) for point in points]
+    if output is not None:
+        write_text(output, as_csv(points))
+    if json_:
+        print(json.dumps({"name": found.name, "split": split, "curve": rows, "masking": signs}))
+    elif not quiet:
+        Console().print(as_table(f"{found.name}, {split} split, {attack}, 95 % intervals", points))
+        for line in signs:
+            print(f"! {line}")
+
+
+def whole(split: Split, batch_size: int, device: torch.device) -> tuple[Images, Labels]:
+    """All images of a split, in memory."""
+    batches = list(split.batches(batch_size, device=device))
+    if not batches:
+        raise SurefootError("The split has no images.")
+    return torch.cat([batch.images for batch in batches]), torch.cat([batch.labels for batch in batches])
+
+
+def parse_budgets(text: str) -> list[float]:
+    """`0,1/255,0.03`."""
+    numbers = [parse_number(part.strip()) for part in text.split(",")]
+    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or number < 0), None)
+    if wrong is not None:
+        raise SurefootError(f"--eps must be numbers of at least 0 with commas, such as {BUDGETS}, got '{wrong}'.")
+    return [float(number) for number in numbers]
+
+
+def parse_options(settings: list[str]) -> dict[str, Any]:
+    """`steps=20` and so on."""
+    options = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise SurefootError(f"--set takes NAME=VALUE, got '{setting}'.")
+        options[name] = parse_value(text)
+    return options
+
+
+def budget(eps: float | None) -> str:
+    """In steps of an 8-bit pixel where that is a round number."""
+    if eps is None:
+        return "its own"
+    levels = round(255 * eps, 3)
+    return f"{levels:g}/255" if eps and abs(levels - 255 * eps) < 1e-9 else f"{eps:g}"
+
+
+def as_table(title: str, points: list[CurvePoint]) -> Table:
+    """A row for each budget, for the screen."""
+    shown = Table(title=title, title_justify="left")
+    for column in ("eps", "accuracy", "success", "confidence", "ECE", "confidence\n- accuracy"):
+        shown.add_column(column, justify="right")
+    for point in points:
+        accuracy = f"{point.accuracy:.1%}\n{100 * point.accuracy.low:.1f}-{100 * point.accuracy.high:.1f}"
+        if point.unfinished:
+            proven = 100 * (point.accuracy - point.unfinished / point.images)
+            accuracy = f"{proven:.1f} to {point.accuracy:.1%}\ntime is up"
+        ece = f"{point.ece:.1%}\n{100 * point.ece.low:.1f}-{100 * point.ece.high:.1f}"
+        row = (budget(point.eps), accuracy, f"{point.success_rate:.1%}", f"{point.confidence:.1%}", ece)
+        shown.add_row(*row, f"{100 * point.signed_error:+.1f}%")
+    return shown
+
+
+def as_csv(points: list[CurvePoint]) -> str:
+    """One line for each budget; an interval takes two more columns."""
+    lines = []
+    for point in points:
+        line: dict[str, Any] = {}
+        for name, value in plain(asdict(point)).items():
+            if isinstance(value, dict):
+                line |= {name: value["value"], f"{name}_low": value["low"], f"{name}_high": value["high"]}
+            else:
+                line[name] = value
+        lines.append(line)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, lines[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()

@@ -1,0 +1,174 @@
+"""AutoAttack behind our face: never weaker than PGD, few classes, any size, quiet, seeded, stopped early, resumable."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from attack_nets import pictures, small_net
+from torch import nn
+
+from surefoot.attacks import AutoAttack, autoattack, evaluate, pgd
+from surefoot.errors import SurefootError, UnknownName
+
+pytest.importorskip("pyautoattack")
+QUICK = AutoAttack(iterations=10, queries=50)
+
+
+@pytest.mark.parametrize(("norm", "eps"), [("linf", 0.015), ("l2", 0.15)])
+def test_at_most_what_pgd_leaves(norm, eps, capfd):
+    net, images = small_net(), pictures(16)
+    labels = net(images).argmax(1)
+    found = evaluate(net, images, labels, AutoAttack(eps, norm, queries=100))
+    weaker = evaluate(net, images, labels, lambda m, x, y: pgd(m, x, y, eps, 20, norm=norm))
+    assert 0 < found.robust_accuracy <= weaker.robust_accuracy < 1
+    assert found.parts == ("apgd-ce", "apgd-t", "fab-t", "square")
+    assert sum(found.share_of_parts.values()) == int(found.broken.sum())
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("classes", "version", "parts"),
+    [
+        (2, "standard", ["apgd-ce", "fab-t", "square"]),
+        (3, "standard", ["apgd-ce", "apgd-dlr", "fab-t", "square"]),
+        (4, "standard", ["apgd-ce", "apgd-t", "fab-t", "square"]),
+        (7, "fast", ["apgd-ce", "apgd-t"]),
+        (12, "standard", ["apgd-ce", "apgd-t", "fab-t", "square"]),
+        (2, "rand", ["apgd-ce"]),
+        (3, "rand", ["apgd-ce", "apgd-dlr"]),
+    ],
+)
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+def test_any_number_of_classes(classes, version, parts, norm):
+    attack = replace(QUICK, version=version, norm=norm, eps=0.01)
+    assert list(attack.parts(classes, (8, 8))) == parts
+    net, images = small_net(classes), pictures(6)
+    labels = net(images).argmax(1)
+    found = attack(net, images, labels)
+    size = (found - images).flatten(1).abs().amax(1) if norm == "linf" else (found - images).flatten(1).norm(dim=1)
+    assert size.max() <= 0.01 + 1e-6
+    changed = size > 0
+    assert ((net(found).argmax(1) != labels) == changed).all()
+
+
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+@pytest.mark.parametrize(
+    "size", [(1, 1, 1), (3, 2, 5), (1, 4, 4), (3, 5, 9), (2, 12, 6), (3, 7, 7), (1, 12, 12), (3, 18, 18), (3, 10, 20)]
+)
+def test_any_size(size, norm):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(size[0] * size[1] * size[2], 4))
+    images = torch.rand(5, *size)
+    labels = net(images).argmax(1)
+    found = replace(QUICK, norm=norm, eps=0.001)(net, images, labels)
+    assert found.shape == images.shape
+    assert found.min() >= 0
+    assert found.max() <= 1
+
+
+def test_seeded_and_the_callers_generator_is_left_alone():
+    net, images = small_net(), pictures(16)
+    labels = net(images).argmax(1)
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    first, again = (autoattack(net, images, labels, 0.02, version="fast", seed=1) for _ in range(2))
+    assert torch.equal(torch.rand(2), expected)
+    assert torch.equal(first, again)
+
+
+def test_budget_zero_returns_the_clean_images():
+    net, images = small_net(), pictures(4)
+    assert torch.equal(autoattack(net, images, net(images).argmax(1), 0), images)
+
+
+class Counted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.images = small_net(), 0
+
+    def forward(self, images):
+        self.images += len(images)
+        return self.net(images)
+
+
+def test_an_attack_that_succeeds_at_once_stops():
+    """With a large budget every image breaks in a few of APGD's 100 iterations, and the rest is not run."""
+    net, images = Counted(), pictures(32)
+    labels = net.net(images).argmax(1)
+    found = evaluate(net, images, labels, AutoAttack(0.5))
+    assert found.success_rate == 1
+    assert found.share_of_parts["apgd-ce"] == 32
+    assert net.images < 32 * 30
+
+
+def test_survivors_get_the_whole_attack():
+    """Half of the images break at once: the attack starts again on the rest and gives them all its iterations."""
+    net, images = Counted(), pictures(32)
+    labels = net.net(images).argmax(1)
+    found = evaluate(net, images, labels, AutoAttack(0.06, version="fast"))
+    standing = int((~found.broken).sum())
+    assert 0 < standing < 16
+    assert net.images > standing * 100
+
+
+def test_time_is_up_in_the_middle(caplog):
+    net, images = small_net(), pictures(48)
+    labels = net(images).argmax(1)
+    found = evaluate(net, images, labels, AutoAttack(0.012, queries=10**6), seconds=1.0)
+    assert found.finished is not None
+    assert found.share_of_parts["apgd-ce"] > 0
+    low, high = found.bounds
+    assert low == 0
+    assert high == found.robust_accuracy
+    assert "Stopped after 1 s: of 48 images that were right" in caplog.text
+
+
+def test_resumed(tmp_path):
+    net, images = small_net(), pictures(10)
+    labels = net(images).argmax(1)
+    options = {"eps": 0.01, "version": "fast", "batch_size": 4}
+    whole = autoattack(net, images, labels, **options)
+    first = autoattack(net, images, labels, **options, folder=tmp_path)
+    kept = sorted(tmp_path.iterdir())
+    kept[-1].unlink()  # as if stopped before the last batch
+    assert torch.equal(autoattack(net, images, labels, **options, folder=tmp_path), whole)
+    assert torch.equal(first, whole)
+    assert sorted(tmp_path.iterdir()) == kept
+
+
+def test_a_randomised_model_is_told(caplog):
+    class Noisy(nn.Module):
+        randomised = True
+
+        def __init__(self):
+            super().__init__()
+            self.net = small_net()
+
+        def forward(self, images):
+            return self.net(images + 0.01 * torch.randn_like(images))
+
+    net, images = Noisy(), pictures(4)
+    labels = net.net(images).argmax(1)
+    replace(QUICK, version="rand")(net, images, labels)
+    assert caplog.messages == []
+    QUICK(net, images, labels)
+    assert caplog.messages == ["Noisy draws anew at every call, and this attack sees one draw at a time: use version='rand'."]
+
+
+def test_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyautoattack", None)
+    monkeypatch.setitem(sys.modules, "pyautoattack.autopgd_base", None)
+    net, images = small_net(), pictures(2)
+    with pytest.raises(
+        SurefootError, match=r"AutoAttack needs the package pyautoattack: pip install 'surefoot\[autoattack\]'\."
+    ):
+        autoattack(net, images, net(images).argmax(1))
+
+
+def test_bad_options():
+    with pytest.raises(UnknownName, match="Unknown version 'standart'. Did you mean 'standard'?"):
+        AutoAttack(version="standart")
+    with pytest.raises(SurefootError, match="queries must be at least 1, got 0"):
+        AutoAttack(queries=0)

@@ -1,0 +1,90 @@
+"""`surefoot attack`: the curve on screen, as JSON and as CSV; budgets as fractions; errors in one line."""
+
+import csv
+import json
+import shutil
+
+import pytest
+
+import surefoot as sf
+
+
+@pytest.fixture
+def folder(run, here):
+    shutil.copytree(run.folder, here / "r")
+    return "r"
+
+
+def test_the_curve_as_table_json_and_csv(surefoot, folder, here, digits):
+    command = ("attack", folder, "--max-images", 60, "--eps", "0,2/255,8/255", "--set", "steps=3", "--no-check")
+    shown = surefoot(*command)
+    assert shown.code == 0, shown.err
+    assert "r, test split, pgd, 95 % intervals" in shown.out
+    assert all(budget in shown.out for budget in ("2/255", "8/255"))
+    assert "broken, pass" in shown.err  # the bar
+    found = surefoot(*command, "--json", "--quiet", "--output", "out/curve.csv")
+    assert found.err == ""
+    curve = json.loads(found.out)["curve"]
+    assert [point["eps"] for point in curve] == [0, 2 / 255, 8 / 255]
+    left = [point["accuracy"]["value"] for point in curve]
+    assert left == sorted(left, reverse=True)
+    assert curve[0]["success_rate"] == 0
+    with open(here / "out" / "curve.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["accuracy"]) for row in rows] == left
+    assert {"ece", "ece_low", "ece_high", "confidence", "signed_error", "success_rate"} <= set(rows[0])
+    run = sf.load_run(folder)
+    data = sf.load_data("digits", max_images=60)
+    batch = next(data.test.batches(100))
+    direct = sf.attacks.security_curve(
+        run.predictor, batch.images, batch.labels, "pgd", [0, 2 / 255, 8 / 255], options={"steps": 3}
+    )
+    assert [float(point.ece) for point in direct] == [point["ece"]["value"] for point in curve]
+
+
+def test_a_preset_and_the_signs_of_masking(surefoot, folder):
+    done = json.loads(
+        surefoot("attack", folder, "--attack", "pgd-weak", "--max-images", 30, "--json", "--quiet", "--no-check").out
+    )
+    assert [point["eps"] for point in done["curve"]] == [None]
+    assert done["masking"] == []
+    weak = surefoot("attack", folder, "--attack", "fgsm", "--eps", "1e-6", "--max-images", 8)
+    assert weak.code == 0, weak.err
+    assert "1e-06" in weak.out
+
+
+def test_a_time_budget_and_kept_batches(surefoot, folder, here):
+    command = ("attack", folder, "--attack", "autoattack", "--eps", "1/255", "--max-images", 20, "--no-check")
+    stopped = surefoot(*command, "--seconds", "1.5", "--keep", "kept")
+    assert stopped.code == 0, stopped.err
+    assert "time is up" in stopped.out
+    assert "Stopped after 1.5 s: of" in stopped.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--attack", "pdg"], "Unknown attack 'pdg'. Did you mean 'pgd'?"),
+        (["--eps", "0,x"], "--eps must be numbers of at least 0 with commas, such as 0,1/255,2/255,4/255,8/255, got 'x'."),
+        (["--eps", "-1"], "--eps must be numbers of at least 0"),
+        (["--attack", "pgd-weak", "--eps", "1/255"], "pgd-weak has its own budget: --eps is for"),
+        (["--set", "stepps=3"], "Unknown option of pgd 'stepps'. Did you mean 'steps'?"),
+        (["--set", "steps"], "--set takes NAME=VALUE, got 'steps'."),
+        (["--set", "eps=1"], "The budget is --eps, not --set eps."),
+        (["--set", "norm=l3"], "Unknown norm 'l3'. Did you mean 'l2'?"),
+        (["--seconds", "0"], "seconds must be positive, got 0.0."),
+        (["--mean", "0.5"], "--mean and --std are for --model and --import; a run knows its own."),
+        (["--model", "resnet18"], "Give a run folder, or --model with --checkpoint or --pretrained, or --import."),
+    ],
+)
+def test_errors_are_one_line(surefoot, folder, arguments, message):
+    found = surefoot("attack", folder, "--max-images", 20, "--quiet", *arguments)
+    assert found.code == 2
+    assert found.out == ""
+    assert found.err.count("\n") == 1
+    assert message in found.err
+
+
+def test_no_target(surefoot, here):
+    assert "No run folder at 'nowhere'." in surefoot("attack", "nowhere").err
+    assert "Give a run folder" in surefoot("attack").err
