@@ -12,8 +12,8 @@ import surefoot as sf
 
 PUBLIC = {
     "surefoot": "Classifier Predictions adapt audit fit load_data load_model load_run",
-    "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Mixup CutMix AugMix MaCS MaCSAugMix MAGNMA Discriminative Stability"
-    " NoisyOnly CleanAndNoisy DiverseNoise RandomSelfEnsemble AdversarialTraining TRADES Objective balanced_weights",
+    "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Mixup CutMix AugMix MaCS MaCSAugMix MAGNMA Discriminative"
+    " Stability NoisyOnly CleanAndNoisy DiverseNoise RandomSelfEnsemble AdversarialTraining TRADES Objective balanced_weights",
     "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES PAPERS4 write corrupted open_copies draw_sheet"
     " add_gaussian_noise add_uniform_noise frost_photographs",
     "surefoot.attacks": "fgsm pgd kl_pgd noise autoattack evaluate transfer security_curve masking_signs",
