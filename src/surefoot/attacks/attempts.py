@@ -67,7 +67,8 @@ def attempt(
     paced = Paced(model, seconds, tick) if seconds is not None or progress else model
     with bar:
         for place, (name, part) in enumerate(parts.items()):
-            for number, rows in enumerate((~finished).nonzero().flatten().split(batch_size)):
+            standing = (~finished).nonzero().flatten()
+            for number, rows in enumerate(standing.split(batch_size) if len(standing) else ()):
                 said = f"{name or 'attack'}: {int((broken_by >= 0).sum())} of {int(before.correct.sum())} broken"
                 where = rows.to(images.device)
                 kept, ended = keeper.read(place, number), True
