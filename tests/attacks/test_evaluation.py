@@ -103,6 +103,17 @@ def test_an_ensemble_works_on_what_is_left():
     assert found.share_of_parts == {"nothing": 0, "ones": 2, "zeros": 1}
 
 
+def test_nothing_is_run_when_nothing_is_left():
+    images, labels = four_images()
+    ensemble = Ensemble()
+    found = evaluate(Pixel(), images[:2], labels[:2], ensemble)
+    assert ensemble.seen == [(-1, 2), (1, 2)]
+    assert found.success_rate == 1
+    wrong = Ensemble()
+    assert evaluate(Pixel(), images, torch.tensor([0, 0, 0, 1]), wrong).success_rate == 0
+    assert wrong.seen == []
+
+
 class Slow(Pixel):
     def forward(self, x):
         time.sleep(0.02)

@@ -12,9 +12,9 @@ from rich.progress import Progress
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import evaluating
 from ..seeds import global_seed
 from ..types import Images, Labels, Predictions, check_images
+from .guarding import untouched
 from .keeping import Keeper, fingerprint
 from .pacing import OutOfTime, Paced
 from .results import AttackResult
@@ -67,7 +67,8 @@ def attempt(
     paced = Paced(model, seconds, tick) if seconds is not None or progress else model
     with bar:
         for place, (name, part) in enumerate(parts.items()):
-            for number, rows in enumerate((~finished).nonzero().flatten().split(batch_size)):
+            standing = (~finished).nonzero().flatten()
+            for number, rows in enumerate(standing.split(batch_size) if len(standing) else ()):
                 said = f"{name or 'attack'}: {int((broken_by >= 0).sum())} of {int(before.correct.sum())} broken"
                 where = rows.to(images.device)
                 kept, ended = keeper.read(place, number), True
@@ -120,5 +121,5 @@ def stopped(result: AttackResult, seconds: float | None) -> AttackResult:
 
 def logits_of(model: nn.Module, images: Images, batch_size: int, seed: int) -> Tensor:
     """Logits on the CPU, in evaluation mode, with seeded draws if the model draws any."""
-    with global_seed(seed, "answers"), evaluating(model), torch.no_grad():
+    with global_seed(seed, "answers"), untouched(model), torch.no_grad():
         return torch.cat([model(part).float().cpu() for part in images.split(batch_size)])
