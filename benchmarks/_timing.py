@@ -19,15 +19,17 @@ def interleaved(jobs: dict[str, Callable[[], object]], rounds: int = 7) -> dict[
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def ratios(jobs: dict[str, Callable[[], object]], against: str, rounds: int) -> dict[str, float]:
+def ratios(
+    jobs: dict[str, Callable[[], object]], against: str, rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """The median over rounds of each job's time divided by that of one of them in the same round."""
     found: dict[str, list[float]] = {name: [] for name in jobs}
     for number in range(rounds + 1):
         seconds = {}
         for name, job in jobs.items():
-            began = time.perf_counter()
+            began = clock()
             job()
-            seconds[name] = time.perf_counter() - began
+            seconds[name] = clock() - began
         if number:
             for name in jobs:
                 found[name].append(seconds[name] / seconds[against])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import time
 
 import torch
 
@@ -48,7 +49,11 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--processor", action="store_true", help="processor time of one thread, for a busy machine")
     given = parser.parse_args()
+    if given.processor:
+        torch.set_num_threads(1)
+    clock = time.process_time if given.processor else time.perf_counter
     keep_large_blocks()
     images = torch.rand(given.batch, 3, given.size, given.size, generator=generator("images"))
     labels = torch.arange(given.batch) % 10
@@ -56,7 +61,7 @@ def main() -> None:
     for name in given.models:
         model = sf.load_model(name, num_classes=10, image_size=given.size, seed=0).train()
         jobs = {text: step_of(text, model, images, labels) for text in (BASE, *given.objectives)}
-        columns[name] = ratios(jobs, BASE, given.rounds)
+        columns[name] = ratios(jobs, BASE, given.rounds, clock)
     print(f"step cost relative to {BASE}: batch {given.batch}, {given.size} px, median of {given.rounds} interleaved rounds")
     print(f"  {'':40}" + "".join(f"{name[:18]:>20}" for name in columns) + f"{'mean':>10}")
     for text in (BASE, *given.objectives):
