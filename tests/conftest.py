@@ -18,6 +18,12 @@ from surefoot.data.dataset import Dataset
 from surefoot.training.runs import Run
 
 
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Whatever a test draws without a generator of its own is the same in every run, alone or beside others."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def digits() -> Dataset:
     return sf.load_data("digits")

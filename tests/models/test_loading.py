@@ -107,9 +107,14 @@ def test_a_feature_space_before_the_head(name, feature_dim):
     inserted = model.module.get_submodule(model.head_name.removesuffix(".2") + ".1")
     assert (model.feature_dim, model.num_classes, found.features.shape) == (feature_dim, 5, (4, feature_dim))
     assert torch.allclose(found.features, inserted(plain.features(images).relu()), atol=1e-5)
-    assert (found.features < 0).any()
     assert torch.equal(found.logits, model.head(found.features))
     assert model.head.bias is not None
+
+
+def test_the_feature_space_has_both_signs():
+    model = sf.load_model("small-resnet", num_classes=5, image_size=32, feature_dim=128, seed=0).eval()
+    found = model.features(torch.rand(4, 3, 32, 32))
+    assert (found < 0).any() and (found > 0).any()
 
 
 @pytest.mark.parametrize("feature_dim", [None, 2])
