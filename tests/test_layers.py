@@ -8,7 +8,7 @@ import pytest
 import surefoot
 
 SOURCE = Path(surefoot.__file__).parent
-SHARED = ["version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals", "types", "storage"]
+SHARED = ["version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals", "types", "plain", "storage"]
 ROOMS = [
     *("imageops", "data", "models", "views", "corruptions", "calibration", "attacks", "objectives"),
     *("training", "geometry", "auditing", "studies", "report", "cli"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +10,7 @@ from ..calibration.bins import ReliabilityBins
 from ..calibration.scoring import Scores
 from ..files import write_json
 from ..models.preflight import Finding
+from ..plain import plain
 from ..types import Estimate, Predictions
 
 SCHEMA = 1
@@ -129,18 +128,3 @@ class Audit(PredictionsAudit):
     corruptions: Corruptions
     attacks: dict[str, AttackSummary]
     preflight: tuple[Finding, ...]
-
-
-def plain(value: Any) -> Any:
-    """Dataclasses and estimates as dictionaries, tuples as lists, and None for a number that is not defined."""
-    if isinstance(value, Estimate):
-        return {"value": plain(float(value)), "low": plain(value.low), "high": plain(value.high)}
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value

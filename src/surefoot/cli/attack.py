@@ -17,11 +17,11 @@ from rich.table import Table
 from ..attacks.curves import CurvePoint, security_curve
 from ..attacks.masking import masking_signs
 from ..attacks.presets import ATTACKS, FIXED
-from ..auditing.result import plain
 from ..data.dataset import Split
 from ..errors import SurefootError
 from ..files import write_text
 from ..models.prediction import pick_device
+from ..plain import plain
 from ..schemas import parse_number, parse_value
 from ..types import Images, Labels
 from . import options as flag

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ..auditing.result import plain
 from ..auditing.subjects import source_of
 from ..calibration.fitting import fit_repair
 from ..calibration.repairs import METHODS
 from ..calibration.scoring import Scores, scores
 from ..errors import SurefootError, UnknownName
 from ..models.prediction import pick_device, predict
+from ..plain import plain
 from ..training.runs import load_run, write_calibrated
 from . import options as flag
 from .audit import data_of_run

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..auditing.result import plain
 from ..errors import SurefootError
+from ..plain import plain
 from ..report.page import write_page
 from ..report.reading import read_audit
 from ..studies.grid import run_grid
