@@ -18,6 +18,8 @@ NOTE = (
     " a linear classifier of the two classes, so it lies below the divergence itself, but for sampling error. In nats."
 )
 
+STRENGTHS = (1e-3, 1e-1, 10.0)
+
 
 @dataclass(frozen=True)
 class ClassSeparation:
@@ -90,19 +92,28 @@ def class_separation(
 
 
 def estimated_divergence(first: Tensor, second: Tensor) -> float:
-    """log 2 minus the two-fold held-out cross-entropy of a logistic regression, classes weighted equally; at least 0."""
+    """log 2 minus the two-fold held-out cross-entropy of a logistic regression, classes weighted equally; at least 0.
+
+    How strongly it is regularised is chosen by the loss on the other fold.
+    """
+    require(min(len(first), len(second)) >= 2, "layer_features", "at least 2 of each class", (len(first), len(second)))
+    losses = torch.tensor([held_out_losses(first, second, fold) for fold in (0, 1)])
+    chosen = losses.argmin(1)
+    loss = float(losses[0, chosen[1]] + losses[1, chosen[0]]) / 2
+    return max(math.log(2) - loss, 0.0)
+
+
+def held_out_losses(first: Tensor, second: Tensor, fold: int) -> list[float]:
+    """The held-out loss for each strength, trained on every second image of both classes."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    require(min(len(first), len(second)) >= 2, "layer_features", "at least 2 of each class", (len(first), len(second)))
-    total = 0.0
-    for fold in (0, 1):
-        train = [points[fold::2].numpy() for points in (first, second)]
-        test = [points[1 - fold :: 2].numpy() for points in (first, second)]
-        scaler = StandardScaler().fit(torch.cat([torch.from_numpy(t) for t in train]).numpy())
-        answers = [0] * len(train[0]) + [1] * len(train[1])
-        points = scaler.transform(torch.cat([torch.from_numpy(t) for t in train]).numpy())
-        fitted = LogisticRegression(C=0.1, class_weight="balanced", max_iter=1000).fit(points, answers)
-        for number, held in enumerate(test):
-            total -= float(fitted.predict_log_proba(scaler.transform(held))[:, number].mean()) / 4
-    return max(math.log(2) - total, 0.0)
+    train = torch.cat([first[fold::2], second[fold::2]]).numpy()
+    answers = [0] * len(first[fold::2]) + [1] * len(second[fold::2])
+    scaler = StandardScaler().fit(train)
+    found = []
+    for strength in STRENGTHS:
+        fitted = LogisticRegression(C=strength, class_weight="balanced", max_iter=1000).fit(scaler.transform(train), answers)
+        logs = [fitted.predict_log_proba(scaler.transform(held[1 - fold :: 2].numpy())) for held in (first, second)]
+        found.append(-float(logs[0][:, 0].mean() + logs[1][:, 1].mean()) / 2)
+    return found
