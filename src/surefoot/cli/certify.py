@@ -78,9 +78,7 @@ def certify(
         print(json.dumps({"name": found.name, "split": split, "curve": rows, "abstained": abstained, **plain(result)}))
     elif not quiet:
         Console().print(as_table(f"{found.name}, {split} split, noise {std:g}, 95 % intervals", rows))
-        print(
-            f"{abstained:.1%} of {len(labels)} images without an answer; radii end at {result.largest_radius:.3g} with {n} draws."
-        )
+        print(f"{abstained:.1%} of {len(labels)} images without an answer; radii end at {result.largest_radius:.3g}.")
         print(f"Of the smoothed classifier, not of the model itself; each is wrong with probability {alpha:g} at most.")
 
 
