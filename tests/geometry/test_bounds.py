@@ -122,6 +122,13 @@ def test_a_product_too_large_for_a_float():
     assert found.log_complexity == pytest.approx(450 * math.log(10) + 1.5 * math.log(3))
 
 
+def test_a_layer_of_zeros(linear, points):
+    with torch.no_grad():
+        linear[1].weight.zero_()
+    found = spectral_complexity(linear, points)
+    assert (found.complexity, found.log_complexity) == (0, -math.inf)
+
+
 def test_the_margin_term_is_a_term(linear, points, answers):
     """R_f B / (gamma sqrt n), and the word for what it is not."""
     found = margin_term(linear, points, answers, 0.5, batch_size=3)

@@ -106,9 +106,11 @@ def test_proposition_5_3(images, options, factor):
 def test_a_layer_before_the_features_is_needed(images):
     with pytest.raises(SurefootError, match="needs features that come out of one linear or convolution layer.*no such layer"):
         scale_transformed(nn.Sequential(nn.Flatten(), nn.Linear(768, 4)), images, 2.0)
-    for after in (nn.Tanh(), nn.LayerNorm(8)):
+    for after, name in ((nn.Tanh(), "Tanh"), (nn.LayerNorm(8), "NativeLayerNorm"), (nn.SiLU(), "Silu")):
         net = nn.Sequential(nn.Flatten(), nn.Linear(768, 8), after, nn.Linear(8, 4))
-        with pytest.raises(SurefootError, match="do not scale with its last layer '1'"):
+        with torch.no_grad():
+            net[1].weight.mul_(1e-6)  # where a smooth activation looks linear
+        with pytest.raises(SurefootError, match=f"after its last layer '1' there is {name}"):
             scale_transformed(net, images, 2.0)
     residual = sf.load_model("small-resnet", num_classes=4, image_size=16, seed=0)
     with pytest.raises(SurefootError, match="do not scale with its last layer"):

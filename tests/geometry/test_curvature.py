@@ -207,8 +207,13 @@ def test_fused_attention_has_a_hessian_all_the_same():
     torch.testing.assert_close(exact, stepped, rtol=1e-2, atol=0)
 
 
-def test_a_constant_and_a_linear_loss():
-    """A net that is flat in its input is refused by name; where the loss is linear the Hessian is 0."""
+def test_a_compiled_net(smooth, points, answers):
+    """Compiled code cannot be differentiated twice; the module inside can."""
+    found = hessian_curvature(torch.compile(smooth, backend="aot_eager"), points, answers, 3, generator(0))
+    assert torch.equal(found.values, hessian_curvature(smooth, points, answers, 3, generator(0)).values)
+
+
+def test_a_net_that_does_not_look_is_refused():
 
     class Flat(nn.Module):
         def forward(self, x):

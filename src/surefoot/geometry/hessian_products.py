@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..errors import SurefootError
+from ..models.observing import bare
 from ..types import Images, Labels
 from .loss_gradients import losses
 
@@ -21,11 +22,10 @@ class HessianProducts:
     """
 
     def __init__(self, model: nn.Module, images: Images, labels: Labels) -> None:
-        self.model = model
+        self.model = bare(model)  # compiled code has one derivative only
         self.points = images.detach().clone().requires_grad_()
         with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the fused attention kernels have one derivative only
-            self.logits = model(self.points)
-            loss = losses(labels)(self.logits).sum()
+            loss = losses(labels)(self.model(self.points)).sum()
             try:
                 self.gradient = torch.autograd.grad(loss, self.points, create_graph=True)[0]
             except RuntimeError as error:

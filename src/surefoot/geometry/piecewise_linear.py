@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -36,9 +37,9 @@ def curved_operation(model: nn.Module, images: Images) -> str | None:
     points = images.detach().clone().requires_grad_()
     with evaluating(model), torch.enable_grad():
         logits = model(points)
-    reached = depending(logits.grad_fn, points)
+    reached = depending(logits.grad_fn, lambda node: getattr(node, "variable", None) is points)
     for node in reached:
-        name = re.sub(r"Backward\d*$", "", node.name().split("::")[-1])
+        name = operation_name(node)
         kind = name.lower()
         parents = [parent in reached for parent, _ in node.next_functions]
         if kind not in KNOWN:
@@ -48,13 +49,18 @@ def curved_operation(model: nn.Module, images: Images) -> str | None:
     return None
 
 
-def depending(end: Any, points: Images) -> list[Any]:
-    """The nodes of the graph through which the input reaches the end."""
+def operation_name(node: Any) -> str:
+    """`Relu` of ReluBackward0."""
+    return re.sub(r"Backward\d*$", "", node.name().split("::")[-1])
+
+
+def depending(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
+    """The nodes of autograd's graph through which the nodes that are asked for reach the end; they themselves come first."""
     children: dict[Any, list[Any]] = defaultdict(list)
     seen, waiting, starts = {end}, [end], []
     while waiting:
         node = waiting.pop()
-        if getattr(node, "variable", None) is points:
+        if starts_at(node):
             starts.append(node)
         for parent, _ in node.next_functions:
             if parent is None:
