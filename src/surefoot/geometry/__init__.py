@@ -1,27 +1,27 @@
 """Why a model is robust or not: measurements of its logits, features and loss surface."""
 
-from .class_separation import (
+from .class_extents import ClassShapes, class_shapes
+from .complexity_terms import MarginTerm, SpectralComplexity, margin_term, spectral_complexity
+from .fisher_information import FisherSpectrum, fisher_spectrum, fisher_trace, sampled_fisher_trace
+from .hessian_spectrum import Eigenvalues, exact_hessian_trace, hessian_eigenvalues, hessian_trace
+from .hyperplanes import hyperplane_distances
+from .input_curvatures import Curvature, hessian_curvature, input_curvature
+from .layer_separation import (
     ClassSeparation,
     class_separation,
     divergence_bound,
     jensen_shannon_divergence,
     separation_bound,
 )
-from .class_shapes import ClassShapes, class_shapes
-from .complexity_terms import MarginTerm, SpectralComplexity, margin_term, spectral_complexity
-from .fisher_information import FisherSpectrum, fisher_spectrum, fisher_trace, sampled_fisher_trace
-from .hessian_spectrum import Eigenvalues, exact_hessian_trace, hessian_eigenvalues, hessian_trace
-from .hyperplanes import hyperplane_distances
-from .input_curvatures import Curvature, hessian_curvature, input_curvature
+from .lipschitz_radii import RadiusEstimates, logit_radius, radius_estimates, robustness_radius
 from .local_slopes import LocalLipschitz, local_lipschitz
 from .logit_margins import LogitStatistics, logit_statistics, margins
 from .loss_change import LossChange, loss_change_bound
 from .mapping_bounds import MappingBound, mapping_bound
 from .noise_sensitivity import MarginRatio, Sensitivity, margin_ratio, sensitivity
-from .noise_stability import CurvatureBounds, NoiseStability, curvature_bounds, noise_stability
-from .radius_estimates import RadiusEstimates, logit_radius, radius_estimates, robustness_radius
 from .scale_transformation import scale_transformed
 from .smoothing_certificates import Certificates, certify
+from .stability_under_noise import CurvatureBounds, NoiseStability, curvature_bounds, noise_stability
 from .traces import Trace
 
 __all__ = [

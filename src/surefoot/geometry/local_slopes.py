@@ -12,7 +12,7 @@ from ..models.observing import evaluating
 from ..types import Images, Labels, check_labels
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
-from .radius_estimates import NOTE
+from .lipschitz_radii import NOTE
 
 
 @dataclass(frozen=True)
