@@ -59,3 +59,14 @@ def test_errors_are_one_line(surefoot, folder, arguments, message):
 
 def test_a_model_needs_data(surefoot):
     assert "--data must be given" in surefoot("certify", "--model", "resnet18").err
+
+
+def test_any_module(surefoot, here):
+    """An imported net on named data, with its normalisation under names of their own: --std is the noise here."""
+    text = "from torch import nn\ndef net(): return nn.Sequential(nn.Flatten(), nn.Linear(NUMBER, 10))\n"
+    size = next(sf.load_data("digits").test.batches(1)).images.numel()
+    (here / "own_certified_net.py").write_text(text.replace("NUMBER", str(size)))
+    options = ("--n0", 5, "--n", 20, "--max-images", 10, "--model-std", "0.5", "--json", "--quiet")
+    found = surefoot("certify", "--import", "own_certified_net:net", "--data", "digits", *options)
+    assert found.code == 0, found.err
+    assert json.loads(found.out)["std"] == 0.25

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from surefoot.geometry import curvature_bounds, hessian_eigenvalues, loss_change_bound, noise_stability
+from surefoot.geometry import curvature_bounds, hessian_curvature, hessian_eigenvalues, loss_change_bound, noise_stability
 from surefoot.geometry.image_noise import base_seed, gaussian
 from surefoot.models.observing import head_of, observed
 from surefoot.seeds import generator
@@ -49,6 +49,17 @@ def test_the_bounds_by_their_formulas(smooth, points, answers):
     out = (1 - parts.values) * (parts.outside_losses - parts.clean_losses).square().nan_to_num()
     torch.testing.assert_close(found.lower, 4 / 0.3**4 * (out.nan_to_num() - 0.3**2 * gradient.square().sum(1)))
     assert "exclude each other" in found.note
+
+
+def test_the_caveat_of_theorem_6_1_is_needed(points, answers):
+    """A steep tanh has bounded logits and no quadratic loss: the curvature is far above Eq. 15."""
+    net = nn.Sequential(nn.Flatten(), nn.Linear(18, 1), nn.Tanh(), nn.Linear(1, 4)).double()
+    with torch.no_grad():
+        net[1].weight.mul_(200)
+        net[1].bias.fill_(0.4 - float(net[1].weight @ points[0].flatten()))
+    image, label = points[:1], answers[:1]
+    bound = curvature_bounds(net, image, label, 0.5, 0.1, 50, generator(0)).values
+    assert hessian_curvature(net, image, label, 50, generator(0)).values > 10 * bound
 
 
 def test_the_loss_moves_by_at_most_twice_the_largest_logit_change(smooth, points, answers):

@@ -15,6 +15,7 @@ from ..types import Images
 from .boundary import prepared
 from .piecewise_linear import POOLING, SHAPES, depending, operation_name
 
+CHECKED = 256  # images on which the two models are compared
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 KEEPING = "relu leakyrelu prelukernel mean sum mul div add max amax"  # positive factors
 HOMOGENEOUS = {*SHAPES.split(), *POOLING.split(), *KEEPING.split()}
@@ -39,10 +40,10 @@ def scale_transformed(model: nn.Module, images: Images, factor: float) -> nn.Mod
     Multiplies the layer before the features (the batch norm behind it, where there is one) and the head's bias (Prop. 5.3).
     The argmax is all that stays: margins, dispersions and logits scale, and with them the confidences. Residual sums, layer
     norms and smooth activations between that layer and the features do not scale along: such a net is refused. That is read
-    off the operations, and checked by running both models on `images`.
+    off the operations, and checked by running both models on the first `images`.
     """
     require(factor > 0, "factor", "positive", factor)
-    images = prepared(model, images)
+    images = prepared(model, images)[:CHECKED]
     other = copy.deepcopy(bare(model))
     head = head_of(other, images)
     with evaluating(other), torch.no_grad():
