@@ -39,6 +39,13 @@ def test_diameter_is_exact_over_blocks_and_far_from_the_origin(offset):
     assert not offset or abs(plain / exact - 1) > 0.1
 
 
+def test_the_widest_pair_need_not_hold_the_point_farthest_from_the_mean():
+    """Two points 2 apart on one axis, one at 1.7 on the other, all else at the origin; in different blocks."""
+    points = torch.zeros(3 * BLOCK, 2)
+    points[5, 0], points[BLOCK + 5, 1], points[2 * BLOCK + 5, 0] = 1.0, 1.7, -1.0
+    assert diameter(points) == pytest.approx(2, abs=1e-6)
+
+
 def test_diameter_of_few_and_equal_points():
     assert diameter(torch.rand(1, 4)) == 0
     assert diameter(torch.ones(3 * BLOCK, 2)) == 0
