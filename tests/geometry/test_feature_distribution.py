@@ -80,11 +80,11 @@ def test_displacement_of_a_linear_model():
     labels = torch.arange(9) % 3
     found = feature_displacement(model, images, labels, batch_size=4)
     for number in range(9):
-        p = model(images[number : number + 1]).softmax(1)[0]
+        p = model(images[number : number + 1]).softmax(1)[0].detach()
         p[labels[number]] -= 1
-        move = 8 / 255 * space.weight @ (p @ head.weight @ space.weight).sign()
+        move = 8 / 255 * space.weight.detach() @ (p @ head.weight @ space.weight).sign().detach()
         assert float(found.values[number]) == pytest.approx(float(move.square().mean().sqrt()))
-        size = space(images[number].flatten()).square().mean().sqrt()
+        size = space(images[number].flatten()).detach().square().mean().sqrt()
         assert float(found.feature_rms[number]) == pytest.approx(float(size))
     pairs = torch.stack([found.feature_rms, found.values])
     assert found.correlation == pytest.approx(float(torch.corrcoef(pairs)[0, 1]))

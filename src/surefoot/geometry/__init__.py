@@ -1,5 +1,6 @@
 """Why a model is robust or not: measurements of its logits, features and loss surface."""
 
+from .angles import ConfidenceAngles, confidence_angles
 from .attack_paths import AttackPath, attack_path
 from .biases import BiasDependence, bias_dependence
 from .centre_comparison import (
@@ -12,7 +13,6 @@ from .centre_comparison import (
 from .centres import class_centres, class_means
 from .collapse import NeuralCollapse, neural_collapse
 from .cones import ConeIndex, cone_index, stepped_cone_index
-from .confidence_angles import ConfidenceAngles, confidence_angles
 from .curvature_groups import (
     AccuracyByCurvature,
     CurvatureByCount,

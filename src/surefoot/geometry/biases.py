@@ -59,7 +59,7 @@ def tallied(bias: Tensor, with_bias: Tensor, without: Tensor, labels: Labels) ->
         shares,
         *mean_and_deviation(shares),
         largest if largest >= 0 else float("nan"),
-        bias,
+        bias.clone(),
         *mean_and_deviation(size),
         float(size.max()),
     )

@@ -68,8 +68,8 @@ def representation_plane(
         features,
         labels,
         predicted,
-        weight,
-        bias,
+        weight.clone(),  # training goes on under a snapshot
+        bias.clone(),
         class_centres(head),
         class_means(features, labels, predicted, head.out_features),
     )
