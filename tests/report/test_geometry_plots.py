@@ -117,7 +117,11 @@ def test_plane_with_angles(images):
     model, labels = flat(2), torch.arange(6) % 4
     plane = geometry.representation_plane(model, images, labels, resolution=5)
     angles = stored(geometry.confidence_angles(model[-1], plane.features, threshold=0.01))
-    rays = [trace for trace in plane_figure(stored(plane), angles=angles).data if trace.line.color == "red"]
+    rays = [
+        trace
+        for trace in plane_figure(stored(plane), angles=angles).data
+        if trace.type == "scatter" and trace.line.color == "red"
+    ]
     assert len(rays) == len(set(plane.predicted.tolist()))
     assert rays[0].x[1] == 0
 

@@ -59,15 +59,26 @@ def answers(head: nn.Linear, features: Features, batch_size: int, progress: bool
 
 def cosines(features: Features, centres: Tensor, classes: Tensor, batch_size: int = 4096) -> Tensor:
     """The cosine of each feature and the centre of its class; 0 where one of them is 0, NaN where there is no centre."""
+    norms = feature_norms(features, batch_size)
     units = F.normalize(at_least_single(centres), dim=1)
-    found = torch.empty(len(features), dtype=units.dtype, device=features.device)
-    tiny = torch.finfo(units.dtype).tiny
+    along = torch.empty_like(norms)
     with torch.no_grad():
         for part in slices(len(features), batch_size, False, "cosines"):
-            some = features[part].to(units.dtype)
-            along = torch.linalg.vecdot(some, units[classes[part]])
-            found[part] = along / torch.linalg.vector_norm(some, dim=1).clamp_min(tiny)
-    return found.clamp_(-1, 1)
+            along[part] = torch.linalg.vecdot(features[part].to(along.dtype), units[classes[part]].to(along.dtype))
+    return as_cosine(along, norms)
+
+
+def as_cosine(along: Tensor, norms: Tensor) -> Tensor:
+    """Components along a unit vector as cosines."""
+    return (along / norms.clamp_min(torch.finfo(norms.dtype).tiny)).clamp_(-1, 1)
+
+
+def feature_norms(features: Features, batch_size: int = 4096) -> Tensor:
+    """The length of each feature, in float32 at least."""
+    found = torch.empty(len(features), dtype=at_least_single(features[:0]).dtype, device=features.device)
+    for part in slices(len(features), batch_size, False, "norms"):
+        found[part] = torch.linalg.vector_norm(features[part].detach().to(found.dtype), dim=1)
+    return found
 
 
 def confidence_correlation(

@@ -52,9 +52,10 @@ def class_centres(
 def descend(targets: Tensor, weight: Tensor, bias: Tensor, gram: Tensor | None, rates: list[float]) -> Tensor:
     """f <- f - rate (softmax(W f + b) - t) W from f = 0, for each row of the targets."""
     moved = torch.zeros_like(targets)  # the coefficients of the rows of W
-    logits = bias.expand_as(targets).clone()
+    logits, shares = bias.expand_as(targets).clone(), torch.empty_like(targets)
     for rate in rates:
-        moved.add_(targets, alpha=rate).sub_(logits.softmax(1), alpha=rate)
+        torch.softmax(logits, 1, out=shares)
+        moved.add_(targets, alpha=rate).sub_(shares, alpha=rate)
         if gram is None:
             torch.addmm(bias, moved @ weight, weight.T, out=logits)
         else:

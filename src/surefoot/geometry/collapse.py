@@ -45,20 +45,21 @@ def neural_collapse(
     weight, _ = weights_of(head)
     check_features(features, weight.shape[1])
     labels = check_labels(labels, len(weight), len(features))
-    sums, counts = class_sums(features, labels, len(weight), batch_size)
+    return collapse_of(weight, features, labels, *class_sums(features, labels, len(weight), batch_size), batch_size, progress)
+
+
+def collapse_of(
+    weight: Tensor, features: Features, labels: Labels, sums: Tensor, counts: Tensor, batch_size: int, progress: bool
+) -> NeuralCollapse:
+    """The measures, from the sum and the number of the features of each class besides."""
     present = counts > 0
     require(int(present.sum()) >= 2, "labels", "of at least 2 classes", int(present.sum()))
     means = sums / counts.clamp_min(1)[:, None]
-    middle = means[present].mean(0)
-    root = inverse_root(means[present] - middle)
-    within = within_class(features, labels, means.to(weight.dtype), root.to(weight.dtype), batch_size, progress)
-    return measured(within, means[present] - middle, weight[present].double())
-
-
-def measured(within: float, centred: Tensor, weight: Tensor) -> NeuralCollapse:
-    """All measures from the within-class one, the centred means and the weights of the same classes."""
-    gap = weight / weight.norm() - centred / centred.norm()
-    of_means, of_weights = simplex_distance(centred), simplex_distance(weight - weight.mean(0))
+    centred, kept = means[present] - means[present].mean(0), weight[present].double()
+    root = inverse_root(centred).to(weight.dtype)
+    within = within_class(features, labels, means.to(weight.dtype), root, batch_size, progress)
+    gap = kept / kept.norm() - centred / centred.norm()
+    of_means, of_weights = simplex_distance(centred), simplex_distance(kept - kept.mean(0))
     return NeuralCollapse(within / len(centred), *of_means, *of_weights, float(gap.square().sum()), len(centred))
 
 
@@ -77,7 +78,7 @@ def within_class(features: Features, labels: Labels, means: Tensor, root: Tensor
     with torch.no_grad():
         for part in slices(len(features), batch_size, progress, "collapse"):
             left = features[part].to(means.dtype) - means[labels[part]]
-            total += float((left @ root).square_().sum(dtype=torch.float64))
+            total += float((left @ root).square_().sum(1).double().sum())
     return total / len(features)
 
 

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from ..errors import require
 from ..types import Features, Labels, check_labels
-from .batching import slices
-from .centre_comparison import cosines
-from .heads import at_least_single, check_features
+from .centre_comparison import cosines, feature_norms
+from .heads import check_features
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,7 @@ def summarised(rms: Tensor, cosine: Tensor) -> FeatureStatistics:
 
 def root_mean_square(features: Features, batch_size: int = 4096) -> Tensor:
     """sqrt(mean of the squared entries) of each feature, which compares over dimensions as the norm does not."""
-    exact = at_least_single(features[:0])
-    found = torch.empty(len(features), dtype=exact.dtype, device=features.device)
-    for part in slices(len(features), batch_size, False, "rms"):
-        found[part] = torch.linalg.vector_norm(features[part].detach().to(exact.dtype), dim=1)
-    return found.div_(features.shape[1] ** 0.5)
+    return feature_norms(features, batch_size).div_(features.shape[1] ** 0.5)
 
 
 def mean_and_deviation(values: Tensor) -> tuple[float, float]:
