@@ -60,15 +60,17 @@ def test_success_counts_only_images_that_were_right():
         success_by_bin(torch.rand(2), torch.tensor([True, False]), torch.tensor([False, True]))
 
 
-def test_bins_add_up_to_the_success_of_an_attack(run, digits):
-    batch = next(digits.test.batches(96))
-    result = evaluate(run.model, batch.images, batch.labels, "fgsm")
-    found = success_by_bin(torch.rand(96), result.broken, result.clean.correct, 5)
-    right = torch.tensor([int(n) for n in found.counts]).sum()
-    assert right == 96
-    assert success_by_bin(torch.rand(96), result.broken, result.clean.correct, 1).values.item() == pytest.approx(
-        result.success_rate
-    )
+def test_bins_add_up_to_the_success_of_an_attack():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+    images = torch.rand(96, 3, 4, 4)
+    labels = torch.where(torch.rand(96) < 0.8, model(images).argmax(1), 0)
+    result = evaluate(model, images, labels, "fgsm")
+    values = torch.rand(96)
+    assert success_by_bin(values, result.broken, result.clean.correct, 1).values.item() == pytest.approx(result.success_rate)
+    found = success_by_bin(values, result.broken, result.clean.correct, 5)
+    assert int(found.counts.sum()) == 96
+    assert 0 < result.success_rate < 1
+    assert found.values.min() <= result.success_rate <= found.values.max()
 
 
 def test_displacement_of_a_linear_model():
@@ -94,6 +96,14 @@ def test_displacement_of_a_linear_model():
     still = feature_displacement(model, images, labels, attack=lambda m, x, y: pgd(m, x, y, eps=0.0))
     assert float(still.values.max()) == 0
     assert math.isnan(still.correlation)
+
+
+def test_nothing_to_look_at(images):
+    with pytest.raises(SurefootError, match="images must be at least one"):
+        observed_features(nn.Sequential(nn.Flatten(), nn.Linear(768, 3)), images[:0])
+    nothing = torch.tensor([math.nan])
+    with pytest.raises(SurefootError, match="finite for at least one image"):
+        success_by_bin(nothing, torch.tensor([False]), torch.tensor([True]))
 
 
 def test_observed_features_of_any_module(images):

@@ -44,6 +44,14 @@ def test_tokens_and_own_pooling():
     assert torch.equal(first, images[:, :, 0, 0])
 
 
+def test_compiled_models_are_seen_too(images):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5), nn.ReLU(), nn.Linear(5, 3))
+    expected = net[:2](images).detach()
+    net.compile(backend="eager")
+    torch.testing.assert_close(block_features(net, images, ["1"])["1"], expected)
+    torch.testing.assert_close(block_features(torch.compile(net, backend="eager"), images, ["1"])["1"], expected)
+
+
 def test_unknown_and_unused_blocks(model, images):
     with pytest.raises(UnknownName, match="Unknown block 'module.blocks.33'. Did you mean 'module.blocks.3'"):
         block_features(model, images, ["module.blocks.33"])

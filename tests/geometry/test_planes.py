@@ -146,11 +146,14 @@ def test_far_features_move_the_features_and_not_the_head(images):
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_snapshots_of_a_training(digits):
+@pytest.mark.parametrize("objective", ["CrossEntropy", "TRADES"])  # the second asks the model in evaluation mode at each step
+def test_snapshots_of_a_training(digits, objective):
     batch = next(digits.test.batches(40))
-    model = sf.load_model("small-resnet", data=digits, feature_dim=2, seed=0)
+    pixels = digits.channels * digits.image_size[0] * digits.image_size[1]
+    net = nn.Sequential(nn.Flatten(), nn.Linear(pixels, 16), nn.BatchNorm1d(16), nn.Linear(16, 2), nn.Linear(2, 10))
+    model = sf.Classifier(net, 0.5, 0.5, digits.image_size, digits.channels)
     with plane_snapshots(model, batch.images, batch.labels, every=2, resolution=9) as planes:
-        sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=2, learning_rate=0.01, seed=0, progress=False)
+        sf.fit(model, getattr(sf.objectives, objective)(), digits, epochs=2, learning_rate=0.01, seed=0, progress=False)
     assert sorted(planes) == [0, 2]
     last = representation_plane(model, batch.images, batch.labels, resolution=9)
     torch.testing.assert_close(planes[2].features, last.features)

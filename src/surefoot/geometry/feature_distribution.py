@@ -80,6 +80,7 @@ def success_by_bin(values: Tensor, broken: Tensor, correct: Tensor, bins: int = 
         require(mask.shape == values.shape and mask.dtype == torch.bool, name, "True or False for each image", mask.dtype)
     require(not bool((broken & ~correct).any()), "broken", "only images that were right before", int((broken & ~correct).sum()))
     known = values.isfinite()
+    require(bool(known.any()), "values", "finite for at least one image", "none")
     values, broken, correct = values[known].double(), broken[known], correct[known]
     low, high = (float(v) for v in values.aminmax())
     edges = torch.linspace(low, high, bins + 1, dtype=torch.float64, device=values.device)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from ..attacks.guarding import untouched
+from ..errors import require
 from ..models.observing import head_of, observed
 from ..types import Images, Outputs
 from .batching import slices
@@ -13,6 +14,7 @@ from .batching import slices
 
 def observed_features(model: nn.Module, images: Images, batch_size: int = 256, progress: bool = False) -> Outputs:
     """What enters the model's last linear layer and what leaves it, in evaluation mode."""
+    require(len(images) > 0, "images", "at least one", len(images))
     head = head_of(model, images)
     logits, features = [], []
     with untouched(model), torch.no_grad():

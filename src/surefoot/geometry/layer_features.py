@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..attacks.guarding import untouched
 from ..errors import SurefootError, UnknownName, require
-from ..models.observing import bare
+from ..models.observing import bare, is_compiled
 from ..types import Features, Images
 from .batching import slices
 
@@ -37,7 +37,9 @@ def block_features(
     `pool`, such as `lambda maps: maps.mean((1, 2))`.
     """
     require(len(blocks) > 0, "blocks", "at least one name", list(blocks))
-    module = bare(model)  # compiled code does not see new hooks
+    require(len(images) > 0, "images", "at least one", len(images))
+    module = bare(model)
+    call = module.forward if is_compiled(module) else module  # compiled code does not see new hooks
     known = dict(module.named_modules())
     for name in blocks:
         if name not in known or not name:
@@ -58,7 +60,7 @@ def block_features(
         with untouched(module), torch.no_grad():
             for part in slices(len(images), batch_size, progress, "layers"):
                 seen.clear()
-                module(images[part])
+                call(images[part])
                 for name, rows in found.items():
                     if name not in seen:
                         raise SurefootError(f"Block '{name}' was not called in the forward pass.")
