@@ -32,7 +32,7 @@ class BiasDependence:
 
 
 def bias_dependence(
-    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 4096, progress: bool = False
+    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 1024, progress: bool = False
 ) -> BiasDependence:
     """For each class, how many of its correct answers would change if the logits were W f instead of W f + b."""
     weight, bias = weights_of(head)

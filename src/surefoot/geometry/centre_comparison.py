@@ -57,7 +57,7 @@ def answers(head: nn.Linear, features: Features, batch_size: int, progress: bool
     return classes, confidence
 
 
-def cosines(features: Features, centres: Tensor, classes: Tensor, batch_size: int = 4096) -> Tensor:
+def cosines(features: Features, centres: Tensor, classes: Tensor, batch_size: int = 1024) -> Tensor:
     """The cosine of each feature and the centre of its class; 0 where one of them is 0, NaN where there is no centre."""
     norms = feature_norms(features, batch_size)
     units = F.normalize(at_least_single(centres), dim=1)
@@ -73,7 +73,7 @@ def as_cosine(along: Tensor, norms: Tensor) -> Tensor:
     return (along / norms.clamp_min(torch.finfo(norms.dtype).tiny)).clamp_(-1, 1)
 
 
-def feature_norms(features: Features, batch_size: int = 4096) -> Tensor:
+def feature_norms(features: Features, batch_size: int = 1024) -> Tensor:
     """The length of each feature, in float32 at least."""
     found = torch.empty(len(features), dtype=at_least_single(features[:0]).dtype, device=features.device)
     for part in slices(len(features), batch_size, False, "norms"):
@@ -82,7 +82,7 @@ def feature_norms(features: Features, batch_size: int = 4096) -> Tensor:
 
 
 def confidence_correlation(
-    head: nn.Linear, features: Features, centres: Mapping[str, Tensor], batch_size: int = 4096, progress: bool = False
+    head: nn.Linear, features: Features, centres: Mapping[str, Tensor], batch_size: int = 1024, progress: bool = False
 ) -> CentreCorrelations:
     """Pearson r of confidence and cosine to these centres (each classes x dimensions), for the predicted class."""
     for name, points in centres.items():
@@ -93,7 +93,7 @@ def confidence_correlation(
 
 
 def centre_correlations(
-    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 4096, progress: bool = False
+    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 1024, progress: bool = False
 ) -> CentreCorrelations:
     """The row of Tab. 1 for this head: class means, weight vectors, minimum-loss points."""
     classes, _ = answers(head, features, batch_size, progress)
@@ -108,7 +108,7 @@ def centre_stability(
     learning_rates: Sequence[float] = (0.001, 0.01, 0.1),
     steps: Sequence[int] = (50, 100, 200),
     schedules: Sequence[str] = SCHEDULES,
-    batch_size: int = 4096,
+    batch_size: int = 1024,
     progress: bool = False,
 ) -> CentreStability:
     """The minimum-loss points by every setting of Tab. 9 beside those of the default."""

@@ -68,7 +68,7 @@ def class_means(
     labels: Labels,
     predictions: Tensor | Predictions,
     num_classes: int | None = None,
-    batch_size: int = 4096,
+    batch_size: int = 1024,
 ) -> Tensor:
     """The mean of the correctly classified features of each class (representation-space 4.1); NaN for a class without any.
 
@@ -87,7 +87,7 @@ def class_means(
     return (sums / counts[:, None]).to(at_least_single(features[:0]).dtype)
 
 
-def class_sums(features: Features, classes: Tensor, num_classes: int, batch_size: int = 4096) -> tuple[Tensor, Tensor]:
+def class_sums(features: Features, classes: Tensor, num_classes: int, batch_size: int = 1024) -> tuple[Tensor, Tensor]:
     """Sum and number of the features of each class, in float64; class -1 counts nowhere."""
     sums = torch.zeros(num_classes + 1, features.shape[1], dtype=torch.float64, device=features.device)
     with torch.no_grad():

@@ -35,7 +35,7 @@ class NeuralCollapse:
 
 
 def neural_collapse(
-    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 4096, progress: bool = False
+    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 1024, progress: bool = False
 ) -> NeuralCollapse:
     """The measures of Papyan et al. on these features, meant for those of the training images, right or wrong.
 

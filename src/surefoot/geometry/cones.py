@@ -29,7 +29,7 @@ class ConeIndex:
 
 
 def cone_index(
-    head: nn.Linear, features: Features, steps: int = 100, batch_size: int = 4096, progress: bool = False
+    head: nn.Linear, features: Features, steps: int = 100, batch_size: int = 1024, progress: bool = False
 ) -> ConeIndex:
     """The exact index, steps (1 - t), where t is the largest scale below 1 at which t f has another class than f.
 
@@ -67,7 +67,7 @@ def as_cone_index(values: Tensor, steps: int) -> ConeIndex:
 
 
 def stepped_cone_index(
-    head: nn.Linear, features: Features, steps: int = 100, batch_size: int = 4096, progress: bool = False
+    head: nn.Linear, features: Features, steps: int = 100, batch_size: int = 1024, progress: bool = False
 ) -> ConeIndex:
     """The paper's procedure: the first of `steps` equal steps to the origin after which the class is another one.
 

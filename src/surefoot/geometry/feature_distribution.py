@@ -40,7 +40,7 @@ class SuccessByBin:
     values: Tensor
 
 
-def feature_statistics(features: Features, centres: Tensor, labels: Labels, batch_size: int = 4096) -> FeatureStatistics:
+def feature_statistics(features: Features, centres: Tensor, labels: Labels, batch_size: int = 1024) -> FeatureStatistics:
     """RMS of each feature and its cosine to the centre of its class (representation-space 4.1).
 
     `labels` are the classes whose centre counts: the papers' correlations take the predicted ones.
@@ -57,7 +57,7 @@ def summarised(rms: Tensor, cosine: Tensor) -> FeatureStatistics:
     return FeatureStatistics(rms, cosine, *mean_and_deviation(rms), *mean_and_deviation(cosine))
 
 
-def root_mean_square(features: Features, batch_size: int = 4096) -> Tensor:
+def root_mean_square(features: Features, batch_size: int = 1024) -> Tensor:
     """sqrt(mean of the squared entries) of each feature, which compares over dimensions as the norm does not."""
     return feature_norms(features, batch_size).div_(features.shape[1] ** 0.5)
 

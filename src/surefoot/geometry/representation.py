@@ -36,7 +36,7 @@ class RepresentationStatistics:
 
 
 def representation_statistics(
-    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 4096, progress: bool = False
+    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 1024, progress: bool = False
 ) -> RepresentationStatistics:
     """Tab. 1, 2, 5 and 6 of representation-space and the neural-collapse measures; memory for a batch of logits at a time."""
     weight, bias = weights_of(head)
