@@ -189,7 +189,7 @@ def assemble(
         "feature_scales": feature_scale_grid(clean, bias),
         "mistakes": mistakes.values["mistakes"],
         "examples": example_points(setting, book, examples),
-        **geometry_points(setting, book, clean),
+        **geometry_points(setting, book),
     }
     notes = [*data.notes, *attack_notes(setting)]
     more = {"depth": depth.name, "notes": notes, "classes": list(data.class_names)}
