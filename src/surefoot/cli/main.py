@@ -25,6 +25,7 @@ COMMANDS = {
     "audit": "Measure a trained model and write its page",
     "calibrate": "Repair the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
+    "study": "Run the papers' tables, or a grid of your own",
     "list": "Every name and option there is",
     "doctor": "Check this machine and say what Surefoot would use",
 }
