@@ -18,7 +18,7 @@ from ..studies.layout import build_table
 from ..studies.reading import read_study, study_names
 from ..studies.rendering import differences, published_text, render, wins_text
 from ..studies.results import Results, require_results
-from ..studies.running import run_study
+from ..studies.running import run_study, threads_for
 from ..studies.schema import Study
 from ..studies.searching import choose, grid_methods, parse_grid, random_methods
 from ..studies.winning import count_wins
@@ -68,6 +68,7 @@ def run(
     seeds: Seeds = None,
     jobs: Annotated[int, typer.Option(help="Cells at a time; the cores are divided among them")] = 1,
     engine: Annotated[str, typer.Option(help="local, or ray for a running cluster")] = "local",
+    threads: Annotated[int | None, typer.Option(help="Threads of each cell [default: cores / jobs; 1 with ray]")] = None,
     gpus: Annotated[float | None, typer.Option(help="With ray: GPUs for each cell")] = None,
     processes: Annotated[int, typer.Option(help="Processes that train one cell together")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
@@ -83,6 +84,7 @@ def run(
 ) -> None:
     """Compute the cells that are missing and print the table; the same command goes on after any interruption."""
     require(jobs >= 1, "--jobs", "at least 1", jobs)
+    require(threads is None or threads >= 1, "--threads", "at least 1", threads)
     require(processes >= 1, "--processes", "at least 1", processes)
     chosen, cells = prepare(name, scale, root, only_, seeds, objective, grid, random)
     if root is None and needs_root(chosen):
@@ -90,7 +92,8 @@ def run(
     folder = results or Path("studies") / scale
     place = work_folder(folder, work)
     used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
-    report = run_study(cells, used, Results(folder), place, jobs=jobs, device=device, processes=processes)
+    each = threads or (1 if engine == "ray" else threads_for(jobs))
+    report = run_study(cells, used, Results(folder), place, threads=each, device=device, processes=processes)
     save_tables(name, chosen, cells, Results(folder))
     if not quiet:
         print(text_of(chosen, cells, Results(folder), format), end="")

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from ..errors import SurefootError, require
 from ..registry import Registry
-from .worker import Job, run_job, write_job
+from .jobs import Job, Outcome, write_job
 
 ENGINES = Registry(
     "engine",
@@ -25,17 +25,6 @@ ENGINES = Registry(
         ("here", "surefoot.studies.engines:Here", "This very process, one cell after the other, for debugging"),
     ],
 )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a cell ended."""
-
-    cell: str
-    ok: bool
-    seconds: float
-    log: Path
-    said: str = ""  # the last line of the log of a cell that failed
 
 
 class Engine(Protocol):
@@ -51,6 +40,8 @@ class Here:
     jobs: int = 1
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        from .worker import run_job
+
         for job in jobs:
             began = time.perf_counter()
             job.log.parent.mkdir(parents=True, exist_ok=True)

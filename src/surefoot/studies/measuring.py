@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import SurefootError
 from ..registry import Registry
 from ..schemas import check_options, defaults_of
+from .jobs import Measure
 
 HERE = "surefoot.studies."
 MEASUREMENTS = Registry(
@@ -44,7 +45,6 @@ MEASUREMENTS = Registry(
         ("bias", HERE + "geometry_measurements:bias", "Size of the bias and the answers that depend on it (Table 6)"),
     ],
 )
-Measure = tuple[str, dict[str, Any]]  # its name in the table, and all of its options
 
 
 def validation_only() -> tuple[str, ...]:

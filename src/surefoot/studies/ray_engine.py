@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SurefootError, require
-from .engines import Outcome, run_in_process
-from .worker import Job
+from .engines import run_in_process
+from .jobs import Job, Outcome
 
 RETRIES = 5  # deaths of a node or worker that a cell survives
 

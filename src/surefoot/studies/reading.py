@@ -101,18 +101,27 @@ def deep(base: Any, over: Any) -> Any:
 
 
 def at_scale(given: Mapping[str, Any], scale: str) -> dict[str, Any]:
-    """The study with the changes of one scale; `measure_options` reach only the measurements that the study has."""
+    """The study with the changes of one scale: its training replaces the study's own, since a schedule is one whole.
+
+    `measure_options` reach only the measurements that the study has.
+    """
     changes = (given.get("scales") or {}).get(scale) or {}
     out = merged({key: value for key, value in given.items() if key not in OF_FILE}, without(changes, "measure_options"))
+    out |= {"training": changes["training"]} if "training" in changes else {}
     options = deep(given.get("measure_options") or {}, changes.get("measure_options") or {})
     measure = out.get("measure") or {}
     if isinstance(measure, Mapping):
-        out["measure"] = {
-            label: {**(own or {}), **(options.get((own or {}).get("measurement", label)) or {}), **(options.get(label) or {})}
-            for label, own in measure.items()
-        }
+        out["measure"] = {label: with_options(label, own, options) for label, own in measure.items()}
     kept = {label: value for label, value in (out.get("training_of") or {}).items() if label in labels_of(out)}
     return {**out, "training_of": kept}
+
+
+def with_options(label: str, own: Any, options: Mapping[str, Any]) -> Any:
+    """The options of a measurement with those of the scale, by its label and by the measurement behind it."""
+    if not isinstance(own, Mapping | None):
+        return own  # refused when the study is checked
+    given = dict(own or {})
+    return {**given, **(options.get(given.get("measurement", label)) or {}), **(options.get(label) or {})}
 
 
 def labels_of(study: Mapping[str, Any]) -> set[str]:

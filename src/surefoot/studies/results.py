@@ -10,7 +10,7 @@ from ..errors import NotFound
 from ..files import read_json, write_json
 from ..plain import plain
 from .cells import Cell, whole
-from .measuring import Measure
+from .jobs import Measure
 
 Record = dict[str, Any]
 

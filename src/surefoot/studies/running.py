@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ..errors import SurefootError
 from .cells import Cell
-from .engines import Engine, Outcome
+from .engines import Engine
+from .jobs import Job, Outcome
 from .results import Results
-from .worker import Job, job_of
+from .worker import job_of
 
 logger = logging.getLogger("surefoot")
 
@@ -47,7 +48,7 @@ def run_study(
     results: Results,
     work: Path,
     *,
-    jobs: int = 1,
+    threads: int = 1,
     device: str = "auto",
     processes: int = 1,
     tell: Callable[[str], None] = logger.info,
@@ -55,7 +56,7 @@ def run_study(
     """Compute what is missing; a cell that fails is told with its log and stops no other."""
     if work.resolve().is_relative_to(results.folder.resolve()):
         raise SurefootError(f"work must be outside of the results, got '{work}' in '{results.folder}'.")
-    todo = plan(cells, results, work, threads_for(jobs), device, processes)
+    todo = plan(cells, results, work, threads, device, processes)
     names = {cell.name: title_of(cell) for cell in cells}
     count = len({cell.name for cell in cells})
     tell(f"{count} cells, {count - len(todo)} finished before, {len(todo)} to do")
@@ -74,8 +75,7 @@ def title_of(cell: Cell) -> str:
 
 
 def threads_for(jobs: int) -> int:
-    """The cores that this process may use, divided among so many others."""
+    """The cores that this process may use, divided among so many others; no more than OMP_NUM_THREADS for each."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    cores = min(cores, int(limit)) if limit.isdigit() and jobs == 1 else cores
-    return max(1, cores // jobs)
+    return max(1, min(cores // jobs, int(limit) if limit.isdigit() else cores))

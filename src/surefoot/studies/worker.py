@@ -6,14 +6,12 @@ process that started it, so that killing a study leaves nothing behind.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
 import threading
 import time
 import traceback
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,33 +24,14 @@ from ..training.recipes import Recipe
 from ..version import VERSION
 from .cell_runs import run_folder, train
 from .cells import Cell, measure_digest, whole
-from .measuring import MEASUREMENTS, Measure, validation_only
+from .jobs import Job, read_job
+from .measuring import MEASUREMENTS, validation_only
 from .results import Results
 from .subjects import Subject
 
 
-@dataclass(frozen=True)
-class Job:
-    """What a worker is told; plain values, so that it fits into a file and goes to another machine."""
-
-    cell: str
-    recipe: str  # YAML
-    data_label: str
-    trained: bool
-    measure: dict[str, Measure]
-    results: str
-    work: str
-    threads: int = 1
-    device: str = "auto"
-    processes: int = 1
-
-    @property
-    def log(self) -> Path:
-        return Path(self.work) / "logs" / f"{self.cell}.log"
-
-
 def job_of(cell: Cell, labels: list[str], results: Path, work: Path, **place: Any) -> Job:
-    """The job that is left of a cell; paths are absolute, since a worker may start elsewhere."""
+    """The job that is left of a cell."""
     measure = {label: cell.measure[label] for label in labels}
     folders = (str(results.resolve()), str(work.resolve()))
     return Job(cell.name, cell.recipe.to_yaml(), str(cell.labels["data"]), cell.trained, measure, *folders, **place)
@@ -127,17 +106,6 @@ def end_with_parent() -> None:
         os._exit(3)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def write_job(path: Path, job: Job) -> None:
-    from ..files import write_json
-
-    write_json(path, json.loads(json.dumps(asdict(job), default=list)))
-
-
-def read_job(path: Path) -> Job:
-    given = json.loads(path.read_text(encoding="utf-8"))
-    return replace(Job(**given), measure={label: (name, options) for label, (name, options) in given["measure"].items()})
 
 
 def main(arguments: list[str]) -> int:
