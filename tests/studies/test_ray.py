@@ -26,7 +26,9 @@ def cluster(monkeypatch, recwarn):
     from ray.cluster_utils import Cluster
 
     small = {"object_store_memory": 80 * 2**20}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **small})
+    notice = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 5}
+    head = {"num_cpus": 0, "include_dashboard": False, "_system_config": notice, **small}
+    made = Cluster(initialize_head=True, head_node_args=head)
     nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
     monkeypatch.setenv("RAY_ADDRESS", made.address)
     yield made, nodes

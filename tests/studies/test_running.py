@@ -14,6 +14,7 @@ from surefoot.errors import SurefootError
 from surefoot.studies.engines import Here, Local, find_engine
 from surefoot.studies.results import Results
 from surefoot.studies.running import run_study, threads_for
+from surefoot.studies.worker import job_of
 from surefoot.training import loop
 
 
@@ -142,6 +143,23 @@ def test_a_killed_study_goes_on_from_the_last_epoch(tmp_path):
     whole = [json.loads(line) for line in history.read_text().splitlines()]
     assert whole[: len(done)] == done  # those epochs were not computed again
     assert len(whole) == 12
+
+
+def test_an_interrupted_study_leaves_no_worker(tmp_path):
+    engine = Local(jobs=2).run([job_of(cell, ["clean"], tmp_path / "results", tmp_path / "work") for cell in cells(tmp_path)])
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(engine)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert workers(tmp_path) == []
 
 
 def test_weights_stay_out_of_the_results(tmp_path):

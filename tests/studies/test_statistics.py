@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from surefoot.studies.statistics import detectable, paired_difference, spread, t_quantile
+from surefoot.studies.statistics import paired_difference, spread, t_quantile
 
 
 def test_mean_and_deviation_by_hand():
@@ -42,8 +42,3 @@ def test_one_seed_says_nothing_about_noise():
     found = paired_difference({0: 2.0}, {0: 1.0})
     assert (found.mean, found.low, found.high, found.within_noise) == (1.0, -math.inf, math.inf, None)
     assert paired_difference({0: 1.0}, {1: 1.0}) is None
-
-
-def test_what_seeds_can_show():
-    assert detectable(1.0, 5) == pytest.approx(2.776445 / math.sqrt(5), abs=1e-5)
-    assert detectable(1.0, 1) == math.inf

@@ -97,7 +97,7 @@ def run(arguments: list[str] | None = None) -> None:
         fail(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
         way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
-        again = f" {way} goes on from the last finished epoch." if "train" in arguments else ""
+        again = f" {way} goes on from the last finished epoch." if {"train", "study"} & set(arguments) else ""
         fail(f"Interrupted.{again}", INTERRUPTED)
     finally:
         logger.removeHandler(notes)

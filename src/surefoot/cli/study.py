@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import SurefootError, require
+from ..errors import SurefootError, UnknownName, require
 from ..files import write_text
 from ..studies.cells import Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
 from ..studies.layout import build_table
 from ..studies.reading import read_study, study_names
-from ..studies.rendering import differences, published_text, render, wins_text
+from ..studies.rendering import FORMATS, differences, published_text, render, wins_text
 from ..studies.results import Results, require_results
 from ..studies.running import run_study, threads_for
 from ..studies.schema import Study
@@ -89,12 +89,16 @@ def run(
     chosen, cells = prepare(name, scale, root, only_, seeds, objective, grid, random)
     if root is None and needs_root(chosen):
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
+    if format not in FORMATS:
+        raise UnknownName("format", format, FORMATS)
     folder = results or Path("studies") / scale
-    place = work_folder(folder, work)
     used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
+    place = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     report = run_study(cells, used, Results(folder), place, threads=each, device=device, processes=processes)
-    save_tables(name, chosen, cells, Results(folder))
+    flags = {"scale": scale, "root": root and "DIR", "only": only_, "seeds": seeds, "jobs": jobs, "threads": threads}
+    flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
+    save_tables(name, command_of(name, flags), chosen, cells, Results(folder))
     if not quiet:
         print(text_of(chosen, cells, Results(folder), format), end="")
     if report.failed:
@@ -205,10 +209,19 @@ def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) 
     return "\n".join(part for part in [*parts, f"{study.note}\n" if study.note else ""] if part)
 
 
-def save_tables(name: str, study: Study, cells: Sequence[Cell], results: Results) -> None:
-    """Every format beside the cells."""
+def command_of(name: str, flags: dict[str, Any]) -> str:
+    """The command that makes a table, without the folder of the data, which is this machine's own."""
+    words = ["surefoot study run", name]
+    for flag, value in flags.items():
+        words += [f"--{flag} {each}" for each in (value if isinstance(value, list) else [value]) if each is not None]
+    return " ".join(words)
+
+
+def save_tables(name: str, command: str, study: Study, cells: Sequence[Cell], results: Results) -> None:
+    """Every format beside the cells; above the Markdown stands the command that makes it."""
     for format, suffix in SUFFIX.items():
-        write_text(results.folder / f"{Path(name).stem}.{suffix}", text_of(study, cells, results, format))
+        above = f"    {command}\n\n" if format == "md" else ""
+        write_text(results.folder / f"{Path(name).stem}.{suffix}", above + text_of(study, cells, results, format))
 
 
 def state_of(cell: Cell, results: Results, work: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,36 +59,59 @@ class Local:
         require(self.jobs >= 1, "jobs", "at least 1", self.jobs)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
-        with ThreadPoolExecutor(self.jobs) as pool:
-            waiting = {pool.submit(run_in_process, job) for job in jobs}
-            try:
-                while waiting:
-                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        yield future.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        left, running = list(jobs), list[Started]()
+        try:
+            while left or running:
+                while left and len(running) < self.jobs:
+                    running.append(start(left.pop(0)))
+                ended = [each for each in running if each.process.poll() is not None]
+                for each in ended:
+                    running.remove(each)
+                    yield each.end()
+                if not ended:
+                    time.sleep(0.1)
+        finally:
+            for each in running:
+                each.process.kill()
+                each.end()
+
+
+@dataclass(frozen=True)
+class Started:
+    """A worker at its job."""
+
+    job: Job
+    process: subprocess.Popen[bytes]
+    began: float
+
+    def end(self) -> Outcome:
+        """Wait for it, and say how it ended."""
+        code = self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return outcome(self.job, code == 0, self.began)
+
+
+def start(job: Job) -> Started:
+    """Start a worker; its standard input is our lifeline to it."""
+    began = time.perf_counter()
+    path = Path(job.work) / "jobs" / f"{job.cell}.json"
+    write_job(path, job)
+    job.log.parent.mkdir(parents=True, exist_ok=True)
+    threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    command = [sys.executable, "-m", "surefoot.studies.worker", str(path)]
+    with open(job.log, "w", encoding="utf-8") as log:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env={**os.environ, **threads})
+    return Started(job, process, began)
 
 
 def run_in_process(job: Job) -> Outcome:
-    """Start a worker for a job and wait for it; its standard input is our lifeline to it."""
-    began = time.perf_counter()
-    folder = Path(job.work) / "jobs"
-    write_job(folder / f"{job.cell}.json", job)
-    job.log.parent.mkdir(parents=True, exist_ok=True)
-    threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    command = [sys.executable, "-m", "surefoot.studies.worker", str(folder / f"{job.cell}.json")]
-    with open(job.log, "w", encoding="utf-8") as log:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env={**os.environ, **threads})
-        try:
-            code = process.wait()
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            assert process.stdin is not None
-            process.stdin.close()
-    return outcome(job, code == 0, began)
+    """A job in a process of its own, from beginning to end."""
+    started = start(job)
+    try:
+        return started.end()
+    finally:
+        started.process.kill()
 
 
 def outcome(job: Job, ok: bool, began: float) -> Outcome:

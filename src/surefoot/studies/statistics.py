@@ -57,8 +57,3 @@ def t_quantile(share: float, freedom: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, share))
-
-
-def detectable(deviation: float, count: int) -> float:
-    """Half the interval of a difference whose seeds differ by this deviation: what so many seeds can show."""
-    return math.inf if count < 2 else t_quantile((1 + LEVEL) / 2, count - 1) * deviation / math.sqrt(count)
