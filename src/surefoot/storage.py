@@ -145,7 +145,8 @@ def read_slices(path: Path) -> Iterator[Predictions]:
 
     try:
         with safe_open(path, "pt") as file:
-            slices: dict[str, Any] = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            names = file.keys()
+            slices: dict[str, Any] = {name: file.get_slice(name) for name in names}
             scores = slices.get("logits", slices.get("probabilities"))
             if scores is None or len(scores.get_shape()) != 2:
                 named_predictions({name: torch.empty(0) for name in slices}, path)

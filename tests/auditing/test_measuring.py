@@ -54,7 +54,7 @@ def test_what_is_written(audit):
     found, folder = audit
     written = json.loads((folder / AUDIT).read_text())
     assert written == found.to_dict()
-    assert written["schema"] == 1
+    assert written["schema"] == 2
     assert written["calibration"]["ece"] == {
         "value": float(found.calibration.ece),
         "low": found.calibration.ece.low,

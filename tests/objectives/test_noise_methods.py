@@ -56,7 +56,9 @@ def test_no_noise_is_cross_entropy(net, images):
 
 
 def test_a_view_takes_the_place_of_the_noise(net, images):
-    dark = lambda x, generator=None: 0.3 * x  # noqa: E731
+    def dark(x, generator=None):
+        return 0.3 * x
+
     for method in (NoisyOnly, DiverseNoise, RandomSelfEnsemble):
         expected = F.cross_entropy(net(0.3 * images), LABELS)
         assert torch.allclose(method(view=dark)(net, images, LABELS).total, expected)

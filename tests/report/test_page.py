@@ -24,7 +24,7 @@ def found():
         for s in range(1, 6)
     ]
     return {
-        "schema": 1,
+        "schema": 2,
         "subject": {
             "name": "mine",
             "data": {"name": "digits"},
@@ -105,8 +105,8 @@ def with_temperature(found, **more):
         "temperatures": [1.5],
         "notes": [],
         "calibration": after,
-        "corrupted_ece": 0.2,
-        "corrupted_scaled_ece": 0.15,
+        "corrupted_ece": number(0.2),
+        "corrupted_scaled_ece": number(0.15),
         **more,
     }
     return found
@@ -177,7 +177,7 @@ def test_reading(tmp_path, found):
         read_audit(tmp_path)
     points = found.pop("points")
     (tmp_path / "audit.json").write_text(json.dumps({**found, "schema": 99}))
-    with pytest.raises(SurefootError, match="has schema 99, and this version reads 1"):
+    with pytest.raises(SurefootError, match="has schema 99, and this version reads 2"):
         read_audit(tmp_path)
     (tmp_path / "audit.json").write_text(json.dumps(found))
     (tmp_path / "audit-data").mkdir()

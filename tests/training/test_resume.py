@@ -173,7 +173,9 @@ def test_no_space_left_while_saving(tmp_path):
 
 
 def test_ctrl_c_is_one_line(tmp_path):
-    listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - a job in the background inherits deaf ears
+    def listen():  # a job in the background inherits deaf ears
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     process = subprocess.Popen(command(tmp_path / "r", 50), stderr=subprocess.PIPE, text=True, preexec_fn=listen)
     wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-*")))
     process.send_signal(signal.SIGINT)

@@ -1,102 +1,240 @@
-"""The measurements of an audit, in order."""
+"""From a model and data to an audit: preflight, the steps, and what they add up to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.progress import Progress
-from torch import Tensor, nn
+from torch import nn
 
-from ..attacks.evaluation import evaluate
-from ..attacks.results import AttackResult
+from ..attacks.keeping import fingerprint
 from ..calibration.bins import reliability
-from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
-from ..calibration.cross_fitting import divided
 from ..calibration.repairs import Calibrated
-from ..calibration.scoring import estimates, scores
-from ..corruptions.engine import corrupt
+from ..calibration.scoring import scores
+from ..corruptions.published import open_copies
 from ..data.dataset import Dataset, Split
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
-from ..errors import SurefootError
-from ..geometry.logit_margins import logit_margins
-from ..models.prediction import pick_device, predict, transformed
+from ..errors import SurefootError, require
+from ..models.prediction import pick_device, predict
 from ..models.preflight import Finding, preflight
 from ..seeds import generator, global_seed
 from ..types import Batch, Predictions
-from .result import AttackSummary, Audit, CorruptionCell, Corruptions, Geometry
+from .abstaining import RISKS, thresholds
+from .attacking import attack_notes, attack_steps, summarise_attacks
+from .cells import record_of
+from .corrupting import (
+    corruption_steps,
+    noise_steps,
+    occlusion_steps,
+    summarise_corruptions,
+    summarise_noise,
+    summarise_occlusions,
+)
+from .depths import Depth, find_depth
+from .examples import confident_mistakes, corrupted_examples, example_points, places_of
+from .geometric import geometry_points, geometry_steps, summarise_geometry
+from .records import Record, Workbook
+from .result import DATA, Audit
+from .setting import Setting, measure_speed
+from .sliding import feature_scale_grid, temperature_grid
+from .steps import Step, in_words, remaining, run_steps
+from .subgroups import class_results, group_results
 from .subjects import source_of, subject
-from .temperatures import CROSS_FIT, check_source, choose_temperatures, scaled
+from .temperatures import CROSS_FIT, Source, check_source, choose_temperatures, scaled
 
-SEVERITIES = (1, 2, 3, 4, 5)
-CORRUPTIONS = ("gaussian_noise", "gaussian_blur", "contrast")
-ATTACKS = ("fgsm",)  # presets that an audit runs
 SAMPLE = 256  # images that preflight looks at
-Tick = Callable[[], None]
+logger = logging.getLogger("surefoot")
 
 
 def audit(
     model: nn.Module,
     data: Dataset,
     *,
+    depth: str | Depth = "quick",
     split: str = "test",
     name: str = "model",
     batch_size: int = 256,
     seed: int = 0,
     calibrate_on: str | Predictions = CROSS_FIT,
     allow_leakage: bool = False,
+    corrupted: str | Path | None = None,
+    risks: Sequence[float] = RISKS,
+    groups: Sequence[str] | None = None,
     device: str = "auto",
     output: str | Path | None = None,
     progress: bool = True,
 ) -> Audit:
-    """Measure accuracy, calibration, corruptions, FGSM and margins of a model that takes pixels in [0, 1].
+    """Measure accuracy, calibration, corruptions, attacks and geometry of a model that takes pixels in [0, 1].
 
-    `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose training data are not known,
-    "calibration" (or another split, never train) for one that has not seen it, or predictions on a set of your own.
-    Writes `audit.json` and `audit-data/` into `output` if one is given.
+    `depth` is quick, standard or full. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
+    training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
+    set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
+    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image.
+    Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there.
     """
     check_source(calibrate_on)
+    for risk in risks:
+        require(0 < risk < 1, "risks", "between 0 and 1", risk)
     chosen, place = data.split(split), pick_device(device)
     if len(chosen) == 0:
         raise SurefootError(f"The {split} split has no images.")
     model = model.to(place)
-    findings = check_first(model, chosen, data, place)
-    bar = Progress(console=Console(stderr=True), disable=not progress)
-    task = bar.add_task(f"auditing {name}", total=1 + len(CORRUPTIONS) * len(SEVERITIES) + len(ATTACKS))
-    with bar, global_seed(seed, "audit"):  # a randomised predictor draws from torch's own generator
-        clean = predict(model, chosen.batches(batch_size), place)
-        refuse_seen(model, clean, data, allow_leakage)
-        bar.advance(task)
-
-        def answers_on(name: str) -> Predictions:
-            return predict(model, data.split(name).batches(batch_size), place)
-
-        source = choose_temperatures(clean, split, calibrate_on, seed, answers_on)
-        temperatures = None if source is None else source.temperatures
-        worse = corruptions(model, chosen, batch_size, seed, place, temperatures, lambda: bar.advance(task))
-        attacked = attacks(model, chosen, batch_size, seed, place, lambda: bar.advance(task))
-    result = Audit(
-        subject=subject(name, data.source, split, len(chosen), seed, notes=list(data.notes), classes=list(data.class_names)),
-        calibration=scores(clean, seed=seed),
-        temperature=None if source is None else scaled(clean, source, seed, worse),
-        corruptions=worse,
-        attacks=attacked,
-        preflight=findings,
-        geometry=Geometry(mean_estimate(logit_margins(clean.logits, clean.labels), seed)),
-        reliability=reliability(clean),
-        predictions=clean,
+    sample = next(iter(chosen.batches(SAMPLE, shuffle=generator(0, "preflight"), device=place)))
+    findings = check_first(model, sample, data)
+    copies = None if corrupted is None else open_copies(corrupted, data.class_names)
+    setting = Setting(
+        *(model, data, split, chosen, find_depth(depth), place, batch_size, seed),
+        measure_speed(model, sample, batch_size),
+        copies,
     )
-    if output is not None:
+    book = Workbook(None if output is None else Path(output) / DATA / "work" / key_of(setting, sample, calibrate_on))
+    title = f"auditing {name}"
+    with global_seed(seed, "audit"):  # a randomised predictor draws from torch's own generator
+        clean = clean_answers(setting, book, title, progress)
+        refuse_seen(model, clean, data, allow_leakage)
+        held_out = held_out_answers(setting, book, calibrate_on, title, progress)
+        source = choose_temperatures(clean, split, calibrate_on, seed, lambda _: held_out or clean)
+        steps = steps_of(setting, book, clean, source)
+        left = remaining(steps, book)
+        if progress and left > 5 and os.environ.get("RANK", "0") == "0":
+            logger.info("%s (%s) takes about %s", title, setting.depth.name, in_words(left))
+        run_steps(steps, book, title=title, progress=progress)
+    result = assemble(setting, book, clean, source, held_out, name, findings, risks, groups)
+    if output is not None and os.environ.get("RANK", "0") == "0":
         result.save(output)
+        book.clear()
     return result
 
 
-def check_first(model: nn.Module, split: Split, data: Dataset, device: torch.device) -> tuple[Finding, ...]:
+def key_of(setting: Setting, sample: Batch, calibrate_on: str | Predictions) -> str:
+    """A name for the work: what an interrupted audit must agree in to go on."""
+    given = calibrate_on if isinstance(calibrate_on, str) else calibrate_on.logits
+    return fingerprint(
+        setting.model, sample.images, sample.labels, len(setting.images), source_of(setting.data), setting.split, setting.depth,
+        *(setting.batch_size, setting.seed, given, str(setting.copies)),
+    )  # fmt: skip
+
+
+def clean_answers(setting: Setting, book: Workbook, title: str, progress: bool) -> Predictions:
+    """Answers on all images as they are."""
+    run_steps([answers_step(setting, "clean", setting.images)], book, title=title, progress=progress)
+    return answers_in(book, "clean")
+
+
+def held_out_answers(
+    setting: Setting, book: Workbook, calibrate_on: str | Predictions, title: str, progress: bool
+) -> Predictions | None:
+    """Answers on the images that a temperature is fitted on, where those are not the audited ones."""
+    if isinstance(calibrate_on, Predictions):
+        return calibrate_on
+    if calibrate_on == CROSS_FIT:
+        return None
+    other = setting.data.split(calibrate_on)
+    run_steps([answers_step(setting, f"held-out/{calibrate_on}", other)], book, title=title, progress=progress)
+    return answers_in(book, f"held-out/{calibrate_on}")
+
+
+def answers_step(setting: Setting, name: str, images: Split) -> Step:
+    def work() -> Record:
+        found = predict(setting.model, images.batches(setting.batch_size, device=setting.device), setting.device)
+        assert found.indices is not None
+        return Record({}, {"logits": found.logits, "labels": found.labels, "indices": found.indices})
+
+    return Step(name, work, setting.cost(len(images)))
+
+
+def answers_in(book: Workbook, name: str) -> Predictions:
+    record = book.read(name)
+    assert record is not None
+    return Predictions(record.tensors["logits"], record.tensors["labels"], indices=record.tensors["indices"])
+
+
+def steps_of(setting: Setting, book: Workbook, clean: Predictions, source: Source | None) -> list[Step]:
+    """Everything that the depth asks for."""
+    temperatures = None
+    if source is not None:
+        rows = corruption_rows(setting)
+        temperatures = source.temperatures if rows is None else source.temperatures[rows]
+    kept = None if book.folder is None else book.folder / "attacks"
+    return [
+        *corruption_steps(setting, temperatures),
+        *noise_steps(setting),
+        *occlusion_steps(setting),
+        *attack_steps(setting, kept),
+        *geometry_steps(setting),
+        Step("mistakes", lambda: confident_mistakes(setting, clean), setting.cost(len(setting.images), forward=0.1)),
+        Step("examples", lambda: corrupted_examples(setting), 1.0),
+    ]
+
+
+def corruption_rows(setting: Setting) -> torch.Tensor | None:
+    """Where the images that are corrupted stand among all; None for all."""
+    some = setting.corruption_images
+    if some is setting.images:
+        return None
+    held = getattr(some, "indices", None)
+    indices = held if held is not None else torch.cat([batch.indices for batch in some.batches(setting.batch_size)])
+    return torch.tensor(places_of(setting.images, indices.tolist(), setting.batch_size))
+
+
+def assemble(
+    setting: Setting,
+    book: Workbook,
+    clean: Predictions,
+    source: Source | None,
+    held_out: Predictions | None,
+    name: str,
+    findings: tuple[Finding, ...],
+    risks: Sequence[float],
+    groups: Sequence[str] | None,
+) -> Audit:
+    """The audit, from the records of its steps."""
+    data, depth, seed = setting.data, setting.depth, setting.seed
+    rows = corruption_rows(setting)
+    worse = summarise_corruptions(setting, book, record_of(clean if rows is None else clean[rows], None, seed))
+    curve = [book.read(f"curve/{eps:.6f}") for eps in depth.curve_budgets]
+    signs, mistakes, examples = book.read("masking"), book.read("mistakes"), book.read("examples")
+    assert mistakes is not None
+    assert examples is not None
+    head = getattr(setting.model, "head", None)
+    bias = head.bias if isinstance(head, nn.Linear) else None
+    fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
+    figures = {
+        "temperatures": temperature_grid(clean, fitted),
+        "feature_scales": feature_scale_grid(clean, bias),
+        "mistakes": mistakes.values["mistakes"],
+        "examples": example_points(setting, book, examples),
+        **geometry_points(setting, book, clean),
+    }
+    notes = [*data.notes, *attack_notes(setting)]
+    more = {"depth": depth.name, "notes": notes, "classes": list(data.class_names)}
+    return Audit(
+        subject=subject(name, data.source, setting.split, len(setting.images), seed, **more),
+        calibration=scores(clean, seed=seed),
+        temperature=None if source is None else scaled(clean, source, seed, worse),
+        thresholds=thresholds(clean, risks, seed, held_out),
+        corruptions=worse,
+        noise=summarise_noise(setting, book),
+        occlusions=summarise_occlusions(setting, book),
+        attacks=summarise_attacks(setting, book),
+        security_curve=tuple(record.values["point"] for record in curve if record is not None),
+        masking=() if signs is None else tuple(signs.values["lines"]),
+        preflight=findings,
+        geometry=summarise_geometry(setting, book, clean),
+        classes=class_results(clean, data.class_names),
+        groups=() if groups is None else group_results(clean, list(groups), seed),
+        reliability=reliability(clean),
+        predictions=clean,
+        figures=figures,
+    )
+
+
+def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding, ...]:
     """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
-    sample = next(split.batches(SAMPLE, shuffle=generator(0, "preflight"), device=device))
     source = getattr(model, "source", None)
     native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
     found = preflight(model, sample.images, sample.labels, num_classes=data.num_classes, native_size=native)
@@ -115,57 +253,3 @@ def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leaka
                 f"{seen} of {len(clean)} images were fitted on when this run was calibrated, so their scores would flatter; "
                 "audit another split, or pass allow_leakage=True (--allow-leakage)."
             )
-
-
-def corruptions(
-    model: nn.Module,
-    split: Split,
-    batch_size: int,
-    seed: int,
-    device: torch.device,
-    temperatures: Tensor | None,
-    tick: Tick,
-) -> Corruptions:
-    """A cheap corruption of each kind at every severity, before and after the temperature of each image."""
-    cells: list[CorruptionCell] = []
-    right = torch.zeros(len(split), dtype=torch.float64)
-    for name in CORRUPTIONS:
-        for severity in SEVERITIES:
-
-            def change(batch: Batch, name: str = name, severity: int = severity) -> Tensor:
-                return corrupt(batch.images, name, severity, seed=seed, indices=batch.indices)
-
-            answers = predict(model, transformed(split.batches(batch_size), change), device)
-            found = estimates(answers, ["accuracy", "ece", "nll"], seed=seed)
-            after = None if temperatures is None else estimates(divided(answers, temperatures), ["ece"], seed=seed)["ece"]
-            cells.append(CorruptionCell(name, severity, **found, scaled_ece=after))
-            right += answers.correct
-            tick()
-    return Corruptions(mean_estimate(right / len(cells), seed), tuple(cells))
-
-
-def attacks(
-    model: nn.Module, split: Split, batch_size: int, seed: int, device: torch.device, tick: Tick
-) -> dict[str, AttackSummary]:
-    """Every attack of the audit."""
-    found = {}
-    for name in ATTACKS:
-        parts = []
-        for batch in split.batches(batch_size, device=device):
-            parts.append(evaluate(model, batch.images, batch.labels, name, batch_size=batch_size))
-        found[name] = summarise(parts, seed)
-        tick()
-    return found
-
-
-def summarise(parts: list[AttackResult], seed: int) -> AttackSummary:
-    """Rates over all batches, with intervals over images."""
-    whole = AttackResult(*(_join([getattr(part, side) for part in parts]) for side in ("clean", "attacked")))
-    broken, correct = whole.broken.double(), whole.clean.correct.double()
-    sums = resampled_sums(torch.stack([broken, correct], 1), seed)
-    rates = sums[:, 0] / sums[:, 1].clamp_min(1)
-    return AttackSummary(estimate(whole.success_rate, rates), mean_estimate(correct - broken, seed))
-
-
-def _join(parts: list[Predictions]) -> Predictions:
-    return Predictions(torch.cat([p.logits for p in parts]), torch.cat([p.labels for p in parts]))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..calibration.bins import reliability
-from ..calibration.bootstrap import mean_estimate
 from ..calibration.scoring import scores
 from ..errors import SurefootError
-from ..geometry.logit_margins import logit_margins
 from ..types import Predictions
-from .result import Geometry, PredictionsAudit
+from .abstaining import RISKS, thresholds
+from .geometric import logit_geometry
+from .result import PredictionsAudit
+from .sliding import temperature_grid
+from .subgroups import class_results, group_results
 from .subjects import subject
 from .temperatures import CROSS_FIT, choose_temperatures, scaled
 
@@ -22,6 +25,8 @@ def audit_predictions(
     split: str = "given",
     seed: int = 0,
     calibrate_on: str | Predictions = CROSS_FIT,
+    risks: Sequence[float] = RISKS,
+    groups: Sequence[str] | None = None,
     output: str | Path | None = None,
 ) -> PredictionsAudit:
     """Scores, reliability and temperature of a model that is known by its answers only."""
@@ -29,14 +34,19 @@ def audit_predictions(
         raise SurefootError(f"calibrate_on must be cross-fit or a file of other predictions, got '{calibrate_on}'.")
     calibration = scores(predictions, seed=seed)
     source = choose_temperatures(predictions, split, calibrate_on, seed, lambda _: predictions)
+    fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
     classes = [str(number) for number in range(predictions.num_classes)]
     result = PredictionsAudit(
         subject=subject(name, {}, split, len(predictions), seed, notes=[], classes=classes),
         calibration=calibration,
         temperature=None if source is None else scaled(predictions, source, seed, None),
-        geometry=Geometry(mean_estimate(logit_margins(predictions.logits, predictions.labels), seed)),
+        geometry=logit_geometry(predictions, seed),
+        thresholds=thresholds(predictions, risks, seed, calibrate_on if isinstance(calibrate_on, Predictions) else None),
+        classes=class_results(predictions, classes),
+        groups=() if groups is None else group_results(predictions, list(groups), seed),
         reliability=reliability(predictions),
         predictions=predictions,
+        figures={"temperatures": temperature_grid(predictions, fitted)},
     )
     if output is not None:
         result.save(output)

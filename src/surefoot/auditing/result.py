@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..calibration.bins import ReliabilityBins
 from ..calibration.scoring import Scores
@@ -13,57 +13,143 @@ from ..models.preflight import Finding
 from ..plain import plain
 from ..types import Estimate, Predictions
 
-SCHEMA = 1
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SCHEMA = 2
 AUDIT, DATA = "audit.json", "audit-data"
 
 
 @dataclass(frozen=True)
-class CorruptionCell:
-    """A corruption at a severity."""
+class Condition:
+    """Scores under one change of the images."""
 
     name: str
     severity: int
     accuracy: Estimate
     ece: Estimate
     nll: Estimate
-    scaled_ece: Estimate | None = None  # after temperature scaling
+    rms: Estimate  # calibration error
 
 
 @dataclass(frozen=True)
+class CorruptionCell(Condition):
+    """A corruption at a severity; `origin` says whether it was generated or read from disk."""
+
+    scaled_ece: Estimate | None = None  # after temperature scaling
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Noise of one strength in pixel units; the deviation is over draws of the noise, None for a single draw."""
+
+    kind: str
+    level: float
+    draws: int
+    deviation: float | None
+    accuracy: Estimate
+    ece: Estimate
+    nll: Estimate
+    rms: Estimate
+
+
+@dataclass(frozen=True)
+class Family:
+    """Means over the corruptions of one kind."""
+
+    accuracy: Estimate
+    ece: Estimate
+    nll: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
 class Corruptions:
-    """All cells, and the mean over them."""
+    """All cells, and means over them.
 
+    `mean_accuracy` (mCA) is over every corruption and severity. `mean_error` is over the fifteen of the benchmark, and
+    `alexnet_mce` the same with every corruption's error divided by AlexNet's (ImageNet only). `pooled_rms` is the calibration
+    error of all cells' answers together. `relative_drop` is (clean - corrupted) / clean accuracy on the same images.
+    """
+
+    images: int
     mean_accuracy: Estimate
+    mean_ece: Estimate
+    mean_nll: Estimate
+    mean_rms: Estimate
+    pooled_rms: float
+    mean_scaled_ece: Estimate | None
+    relative_drop: Estimate
+    mean_error: Estimate | None
+    alexnet_mce: Estimate | None
+    families: dict[str, Family]
     cells: tuple[CorruptionCell, ...]
-
-    @property
-    def mean_ece(self) -> float:
-        return sum(cell.ece for cell in self.cells) / len(self.cells)
-
-    @property
-    def mean_scaled_ece(self) -> float | None:
-        """After the temperature of clean images, which need not suit corrupted ones."""
-        scaled = [cell.scaled_ece for cell in self.cells if cell.scaled_ece is not None]
-        return sum(scaled) / len(scaled) if scaled else None
 
     def __getitem__(self, name: str) -> list[CorruptionCell]:
         """The severities of one corruption."""
         return [cell for cell in self.cells if cell.name == name]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttackSummary:
-    """How an attack fared."""
+    """How an attack fared, and how sure the model was of the answers it was led to."""
 
+    images: int
     success_rate: Estimate
     robust_accuracy: Estimate
+    confidence: Estimate
+    ece: Estimate
+    nll: Estimate
+    signed_error: Estimate
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """What the logits look like."""
+    """Why the model is robust or not: one number for each measurement, None where it was not made.
+
+    `notes` says what a number can and cannot mean, and why one is missing.
+    """
 
     mean_margin: Estimate
+    logit_norm: Estimate | None = None
+    largest_logit: Estimate | None = None
+    measured: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClassResult:
+    """One class: how often it is recognised, how often an answer of it is right, and what it is taken for most often."""
+
+    name: str
+    images: int
+    accuracy: Estimate | None
+    precision: Estimate | None
+    confidence: float | None
+    taken_for: str | None
+    taken_for_images: int
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """One group of images that the user named."""
+
+    name: str
+    images: int
+    accuracy: Estimate
+    ece: Estimate
+    nll: Estimate
+    signed_error: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The confidence from which the model answers itself; two thresholds where each half chose for the other."""
+
+    wanted_risk: float
+    thresholds: tuple[float, ...]
+    coverage: Estimate
+    risk: Estimate
 
 
 @dataclass(frozen=True)
@@ -79,37 +165,48 @@ class TemperatureScaling:
     temperatures: tuple[float, ...]
     notes: tuple[str, ...]
     calibration: Scores
-    corrupted_ece: float | None = None
-    corrupted_scaled_ece: float | None = None
+    corrupted_ece: Estimate | None = None
+    corrupted_scaled_ece: Estimate | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionsAudit:
     """What can be said from the predictions of a model alone."""
 
-    PARTS: ClassVar[tuple[str, ...]] = ("calibration", "temperature", "geometry")
+    PARTS: ClassVar[tuple[str, ...]] = ("calibration", "temperature", "geometry", "thresholds", "classes", "groups")
     subject: dict[str, Any]
     calibration: Scores
     temperature: TemperatureScaling | None
     geometry: Geometry
+    thresholds: tuple[Threshold, ...]
+    classes: tuple[ClassResult, ...]
+    groups: tuple[GroupResult, ...] = ()
     reliability: ReliabilityBins
     predictions: Predictions
+    figures: dict[str, Any] = field(default_factory=dict)  # what figures draw, plain
 
     def to_dict(self) -> dict[str, Any]:
         """Scalars only; every estimate has its value and interval."""
         parts = {name: plain(getattr(self, name)) for name in self.PARTS}
         return {"schema": SCHEMA, "subject": self.subject, **parts}
 
+    def to_dataframe(self) -> DataFrame:
+        """One row for each number: its path, value and interval. Needs pandas, which is not a dependency."""
+        from .frames import as_dataframe
+
+        return as_dataframe(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first numbers, as a small table."""
+        from .frames import as_html
+
+        return as_html(self.to_dict())
+
     def points(self) -> dict[str, Any]:
         """What figures draw."""
         bins = self.reliability
-        return {
-            "reliability": {
-                "counts": bins.counts.tolist(),
-                "confidences": bins.confidences.tolist(),
-                "correct": bins.correct.tolist(),
-            }
-        }
+        shown = {"counts": bins.counts, "confidences": bins.confidences, "correct": bins.correct}
+        return {"reliability": plain(shown), **self.figures}
 
     def save(self, folder: str | Path) -> Path:
         """Write `audit-data/` and then `audit.json`, which marks the audit complete."""
@@ -124,7 +221,14 @@ class PredictionsAudit:
 class Audit(PredictionsAudit):
     """An audit of one model on one split."""
 
-    PARTS = ("preflight", "calibration", "temperature", "corruptions", "attacks", "geometry")
+    PARTS = (
+        *("preflight", "calibration", "temperature", "thresholds", "corruptions", "noise", "occlusions"),
+        *("attacks", "security_curve", "masking", "geometry", "classes", "groups"),
+    )
     corruptions: Corruptions
+    noise: tuple[NoiseLevel, ...]
+    occlusions: tuple[Condition, ...]
     attacks: dict[str, AttackSummary]
+    security_curve: tuple[dict[str, Any], ...]
+    masking: tuple[str, ...]
     preflight: tuple[Finding, ...]

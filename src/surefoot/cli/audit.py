@@ -10,10 +10,12 @@ from typing import Annotated, Any
 import typer
 from torch import nn
 
+from ..auditing.abstaining import RISKS
 from ..auditing.measuring import audit as measure
 from ..auditing.predicted import audit_predictions
+from ..auditing.subgroups import read_groups
 from ..auditing.temperatures import CROSS_FIT
-from ..data.dataset import Dataset
+from ..data.dataset import Dataset, Split
 from ..data.loading import load_data
 from ..data.settings import settings_of
 from ..data.splitting import SPLITS
@@ -24,9 +26,11 @@ from ..registry import import_target
 from ..report.page import write_page
 from ..report.reading import read_audit
 from ..report.verdict import verdict
+from ..training.processes import is_first, launch, launched
 from ..training.runs import Run, load_run
 from ..types import Predictions
 from . import options as flag
+from .main import ARGUMENTS
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -62,6 +66,16 @@ def audit(
         ),
     ] = None,
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Audit images that a repair was fitted on")] = False,
+    depth: Annotated[str, typer.Option(help="quick (a minute), standard or full (everything in the papers)")] = "quick",
+    corrupted: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Corrupted copies (CIFAR-C, ImageNet-C) instead of our own"),
+    ] = None,
+    risk: Annotated[list[float] | None, typer.Option(help="Wanted error rate for a threshold; repeat for several")] = None,
+    groups: Annotated[
+        str | None, typer.Option(metavar="FILE.csv:COLUMN", help="Score every group of images apart, as this column names them")
+    ] = None,
+    processes: Annotated[int, typer.Option(help="Processes that share the work on this machine")] = 1,
     split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
     root: flag.Root = None,
     labels: flag.LabelFile = None,
@@ -83,6 +97,8 @@ def audit(
     quiet: flag.Quiet = False,
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
+    if processes > 1 and not launched():
+        raise typer.Exit(launch(processes, ARGUMENTS))
     if sum(given is not None for given in (target, model, import_, predictions)) != 1:
         raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import, or --predictions.")
     data_options = flag.given(
@@ -112,7 +128,9 @@ def audit(
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
         folder = output or Path("audits") / predictions.stem
         answers = Predictions.load(predictions)
-        audit_predictions(answers, name=predictions.stem, seed=seed, calibrate_on=source or CROSS_FIT, output=folder)
+        named = None if groups is None else parse_groups(groups, answers)
+        shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": source or CROSS_FIT}
+        audit_predictions(answers, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet)
         return
     if target is not None:
@@ -129,9 +147,11 @@ def audit(
     folder = output or found.folder
     default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
-    measured |= {"calibrate_on": source or default, "allow_leakage": allow_leakage}
+    measured |= {"calibrate_on": source or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
+    measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, found.data.split(split))}
     measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)
-    show(folder, json_, quiet)
+    if is_first():
+        show(folder, json_, quiet)
 
 
 def parse_source(given: str | None) -> str | Predictions | None:
@@ -139,6 +159,14 @@ def parse_source(given: str | None) -> str | Predictions | None:
     if given is None or given == CROSS_FIT or given in SPLITS:
         return given
     return Predictions.load(given)
+
+
+def parse_groups(given: str, of: Split | Predictions) -> list[str]:
+    """`groups.csv:column`."""
+    path, colon, column = given.rpartition(":")
+    if not colon:
+        raise SurefootError(f"--groups takes FILE.csv:COLUMN, got '{given}'.")
+    return read_groups(path, column, of)
 
 
 def show(folder: Path, json_: bool, quiet: bool) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,17 +49,22 @@ def segment_sums(values: Tensor, bounds: Tensor, dim: int) -> Tensor:
 
 
 def jpeg_compression(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """JPEG at a quality, colours at half the resolution, through torchvision's codec on the CPU, in threads."""
-    import torchvision.io  # noqa: F401  (registers the codec; its Python face warns of its own end for every image)
+    """JPEG at a quality, colours at half the resolution, through torchvision's codec on the CPU, an image in each thread.
 
-    encode, decode = torch.ops.image.encode_jpeg, torch.ops.image.decode_jpeg
-    quality = int(constants["quality"])
-    levels = images.mul(255).add_(0.5).to("cpu", torch.uint8).permute(0, 2, 3, 1).contiguous()  # as the codec wants it
+    Levels are made with NumPy: torch's own threads would wait for work on the very cores that the codec needs.
+    """
+    import_module("torchvision.io")  # registers the codec, whose Python face warns of its own end for every image
+    quality, pixels = int(constants["quality"]), images.cpu().numpy()
+    result = np.empty_like(pixels)
 
-    def through(part: Tensor) -> list[Tensor]:
-        return [decode(encode(image.permute(2, 0, 1), quality), UNCHANGED).permute(1, 2, 0) for image in part]
+    def through(place: int) -> None:
+        levels = np.multiply(pixels[place], 255)
+        levels += 0.5
+        stored = torch.from_numpy(np.ascontiguousarray(levels.transpose(1, 2, 0), dtype=np.uint8))  # as the codec wants it
+        encoded = torch.ops.image.encode_jpeg(stored.permute(2, 0, 1), quality)
+        decoded = torch.ops.image.decode_jpeg(encoded, UNCHANGED).numpy()
+        np.divide(decoded, 255, out=result[place], dtype=result.dtype)
 
-    threads = os.cpu_count() or 1
-    with ThreadPoolExecutor(threads) as pool:
-        stored = [image for part in pool.map(through, levels.chunk(4 * threads)) for image in part]
-    return torch.stack(stored).permute(0, 3, 1, 2).contiguous().to(images).div_(255)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        deque(threads.map(through, range(len(pixels))), maxlen=0)
+    return torch.from_numpy(result).to(images.device)

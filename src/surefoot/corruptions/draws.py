@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -26,10 +28,10 @@ class ImageDraws:
         """Numbers in [0, 1), images x shape."""
         return self._fill(Tensor.uniform_, shape, purpose)
 
-    def _fill(self, fill: object, shape: tuple[int, ...], purpose: str) -> Tensor:
+    def _fill(self, fill: Callable[..., Tensor], shape: tuple[int, ...], purpose: str) -> Tensor:
         out = torch.empty(len(self.keys), *shape)
         generator = torch.Generator()
         extra = (purpose,) if purpose else ()
         for row, key in zip(out, self.keys, strict=True):
-            fill(row, generator=generator.manual_seed(derive(*key, *extra)))  # type: ignore[operator]
+            fill(row, generator=generator.manual_seed(derive(*key, *extra)))
         return out

@@ -15,6 +15,7 @@ from .rounding import to_levels
 from .severities import constants, scale_for
 
 CHUNK = 1 << 20  # values that are worked on together: they stay in the processor's cache
+THREADED = {"jpeg_compression"}  # takes images one by one anyway; its threads and torch's own should not alternate often
 
 
 def corrupt(
@@ -43,7 +44,7 @@ def corrupt(
     if images.numel() == 0:
         return result
     keys = seed_names(links)
-    step = max(1, CHUNK // images[0].numel())
+    step = max(1, (16 * CHUNK if THREADED.intersection(links) else CHUNK) // images[0].numel())
     for begin in range(0, len(images), step):
         part = as_pixels(images[begin : begin + step])
         numbers = indices[begin : begin + step]

@@ -13,6 +13,7 @@ from ..errors import NotFound, SurefootError, UnknownName, require
 from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
+from .choosing import stratified_places
 from .collection import Arrays, Collection, assign_splits
 from .dataset import Dataset, Split, TensorSplit
 from .decoding import decode_all
@@ -88,7 +89,7 @@ def load_data(
     if fraction < 1:
         places["train"] = stratified_share(places["train"], found.labels, fraction, seed)
     if max_images is not None and max_images < len(places["test"]):
-        places["test"] = stratified_share(places["test"], found.labels, max_images / len(places["test"]), seed)
+        places["test"] = places["test"][stratified_places(found.labels[places["test"]], max_images, seed)]
     total = sum(map(len, places.values())) * found.channels * math.prod(size)
     pictures = Pictures(found.source, preprocessing, size)
     splits: dict[str, Split] = {}

@@ -70,12 +70,12 @@ def choose_preprocessing(
     What the user says wins. Else images of one size of at most 64 px stay as they are (models get a stem that fits), and others
     follow the model's own settings.
     """
-    size = (image_size, image_size) if isinstance(image_size, int) else image_size
+    size: tuple[int, int] | None = (image_size, image_size) if isinstance(image_size, int) else image_size
     said = crop_pct is not None or interpolation is not None
     if size is None and native is not None and not said and (settings is None or min(native) <= TINY):
         return None
     base = settings if settings is not None and (native is None or min(native) > TINY) else None
-    size = tuple(size) if size is not None else base.image_size if base else native  # type: ignore[assignment]
+    size = (size[0], size[1]) if size is not None else base.image_size if base else native
     if size is None:
         raise SurefootError("image_size must be given (or a model whose size to use): the images differ in size.")
     crop = crop_pct if crop_pct is not None else base.crop_pct if base else 1.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from ..types import Batch, Labels
 from .collection import Source
@@ -22,7 +22,7 @@ Item = tuple[int, Tensor | BadImage]
 
 
 @dataclass(frozen=True)
-class Pictures:
+class Pictures(Dataset[Item]):
     """What a worker runs: one image, or the reason why there is none."""
 
     source: Source
@@ -74,8 +74,9 @@ class StreamedSplit:
 
 def read_batches(pictures: Pictures, order: list[list[int]], workers: int) -> Iterator[list[Item]]:
     """Lists of images in the order given, read by `workers` processes (0: by this one)."""
-    options: dict[str, Any] = {"num_workers": workers, "collate_fn": list}
-    yield from DataLoader(pictures, batch_sampler=order, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"batch_sampler": order, "num_workers": workers, "collate_fn": list}
+    loader: DataLoader[Item] = DataLoader(pictures, **options)
+    yield from loader
 
 
 def stack(items: list[Item]) -> Tensor:

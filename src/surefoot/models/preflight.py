@@ -268,7 +268,7 @@ def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | N
 
 def best_order(answers: Tensor, labels: Labels, num_classes: int, columns: int) -> Tensor:
     """The logit of each class under the one-to-one numbering that is right most often; -1 for a class without one."""
-    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
+    from scipy.optimize import linear_sum_assignment
 
     confusion = (labels * columns + answers).bincount(minlength=num_classes * columns).view(num_classes, columns)
     rows, chosen = linear_sum_assignment(confusion.numpy(), maximize=True)

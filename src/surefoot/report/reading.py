@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import SurefootError
 from ..files import read_json
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def read_audit(folder: str | Path) -> dict[str, Any]:

@@ -59,7 +59,8 @@ def temperature_words(audit: Audit) -> list[str]:
     said = f"Temperature {shown} (from {found['fitted_on']}) takes ECE from {percent(before)} to {percent(after)}"
     if found.get("corrupted_ece") is not None:
         said += (
-            f", and on corrupted pictures from {percent(found['corrupted_ece'])} to {percent(found['corrupted_scaled_ece'])}"
+            f", and on corrupted pictures from {percent(found['corrupted_ece']['value'])} to "
+            f"{percent(found['corrupted_scaled_ece']['value'])}"
         )
     return [f"{said}."]
 

@@ -74,7 +74,8 @@ def read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
 
     try:
         with safe_open(path, "pt") as file:
-            return {key: file.get_tensor(key) for key in file.keys()}, json.loads(file.metadata()["surefoot"])  # noqa: SIM118
+            names = file.keys()
+            return {name: file.get_tensor(name) for name in names}, json.loads(file.metadata()["surefoot"])
     except (SafetensorError, OSError) as error:
         logger.warning("%s is not whole (%s); going back to the one before", path, error)
         return None

@@ -1,0 +1,109 @@
+"""When somebody means harm: attacks with calibration under attack, the security curve, and signs of masked gradients."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..attacks.curves import security_curve
+from ..attacks.evaluation import evaluate
+from ..attacks.masking import masking_signs
+from ..attacks.results import AttackResult
+from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
+from ..calibration.scoring import estimates
+from ..data.choosing import choose
+from ..data.dataset import Split
+from ..types import Images, Labels, Predictions
+from .records import Record, Workbook
+from .result import AttackSummary
+from .setting import Setting
+from .steps import Step
+
+CURVE = "pgd"
+PASSES = {"fgsm": 1, "pgd-weak": 7, "pgd-strong": 7, "autoattack-weak": 700, "autoattack-strong": 300}
+NEEDS_EXTRA = "AutoAttack was left out: pip install 'surefoot[autoattack]'."
+
+
+def attacks_of(setting: Setting) -> tuple[str, ...]:
+    """The attacks of the depth that this installation can run."""
+    able = find_spec("pyautoattack") is not None
+    return tuple(name for name in setting.depth.attacks if able or not name.startswith("autoattack"))
+
+
+def attack_notes(setting: Setting) -> list[str]:
+    return [] if attacks_of(setting) == setting.depth.attacks else [NEEDS_EXTRA]
+
+
+def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
+    """A step for each attack, one for each budget of the security curve, one for the signs of masking."""
+    count, steps = len(setting.attack_images), []
+    for name in attacks_of(setting):
+        cost = setting.cost(count, forward=PASSES[name], backward=PASSES[name])
+        steps.append(Step(f"attacks/{name}", partial(attacked, setting, name, folder), cost))
+    for eps in setting.depth.curve_budgets:
+        cost = setting.cost(count, forward=7, backward=7) if eps else setting.cost(count)
+        steps.append(Step(f"curve/{eps:.6f}", partial(curve_point, setting, eps), cost))
+    if setting.depth.masking_images:
+        cost = setting.cost(setting.depth.masking_images, forward=500, backward=20)
+        steps.append(Step("masking", partial(masking, setting), cost))
+    return steps
+
+
+def attacked(setting: Setting, name: str, folder: Path | None) -> Record:
+    """An attack on every batch; finished batches are kept in the folder."""
+    parts = []
+    options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "folder": folder}
+    for batch in setting.attack_images.batches(setting.batch_size, device=setting.device):
+        parts.append(evaluate(setting.model, batch.images, batch.labels, name, **options))
+    return attack_record(joined(parts), setting.seed)
+
+
+def joined(parts: list[AttackResult]) -> AttackResult:
+    """The batches as one."""
+    return AttackResult(*(Predictions.join([getattr(part, side) for part in parts]) for side in ("clean", "attacked")))
+
+
+def attack_record(whole: AttackResult, seed: int) -> Record:
+    """Rates with intervals over images, and calibration under attack."""
+    broken, correct = whole.broken.double(), whole.clean.correct.double()
+    sums = resampled_sums(torch.stack([broken, correct], 1), seed)
+    summary = AttackSummary(
+        images=len(whole.clean),
+        success_rate=estimate(whole.success_rate, sums[:, 0] / sums[:, 1].clamp_min(1)),
+        robust_accuracy=mean_estimate(correct - broken, seed),
+        confidence=mean_estimate(whole.attacked.confidences, seed),
+        **estimates(whole.attacked, ["ece", "nll", "signed_error"], seed=seed),
+    )
+    return Record({"summary": vars(summary)}, {"broken": whole.broken, "correct": whole.clean.correct})
+
+
+def curve_point(setting: Setting, eps: float) -> Record:
+    """What PGD leaves in a ball of this size."""
+    images, labels = whole_split(setting.attack_images, setting)
+    options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed}
+    return Record({"point": vars(security_curve(setting.model, images, labels, CURVE, [eps], **options)[0])})
+
+
+def masking(setting: Setting) -> Record:
+    """Reasons not to trust what gradient attacks found."""
+    images, labels = whole_split(choose(setting.images, setting.depth.masking_images, setting.seed), setting)
+    return Record({"lines": masking_signs(setting.model, images, labels, batch_size=setting.batch_size, seed=setting.seed)})
+
+
+def whole_split(split: Split, setting: Setting) -> tuple[Images, Labels]:
+    """All images of a split, in memory: for the few that are attacked."""
+    batches = list(split.batches(setting.batch_size, device=setting.device))
+    return torch.cat([batch.images for batch in batches]), torch.cat([batch.labels for batch in batches])
+
+
+def summarise_attacks(setting: Setting, book: Workbook) -> dict[str, AttackSummary]:
+    found = {}
+    for name in attacks_of(setting):
+        record = book.read(f"attacks/{name}")
+        assert record is not None
+        found[name] = AttackSummary(**record.values["summary"])
+    return found

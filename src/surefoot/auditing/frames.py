@@ -1,0 +1,66 @@
+"""An audit as a table: for pandas, and for the eye in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SurefootError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def numbers_of(value: Any, path: str = "") -> Iterator[tuple[str, float, float | None, float | None]]:
+    """Every number of an audit: its path (with names, not places, where a list has them), value, low and high."""
+    if isinstance(value, bool) or value is None:
+        return
+    if isinstance(value, (int, float)):
+        yield path, value, None, None
+    elif isinstance(value, dict):
+        if value.keys() == {"value", "low", "high"}:
+            if value["value"] is not None:
+                yield path, value["value"], value["low"], value["high"]
+            return
+        for name, item in value.items():
+            yield from numbers_of(item, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from numbers_of(item, f"{path}.{label_of(item, place)}")
+
+
+def label_of(item: Any, place: int) -> str:
+    """How an item of a list is called in a path: gaussian_noise.3, or its place."""
+    if not isinstance(item, dict):
+        return str(place)
+    kind = item.get("name") or item.get("kind") or item.get("attack")
+    step = next((item[key] for key in ("severity", "level", "eps", "wanted_risk") if item.get(key) is not None), None)
+    found = [str(part) for part in (kind, step) if part is not None]
+    return ".".join(found) if found else str(place)
+
+
+def as_dataframe(audit: dict[str, Any]) -> DataFrame:
+    """Columns name, value, low, high."""
+    try:
+        from pandas import DataFrame
+    except ImportError as error:
+        raise SurefootError("to_dataframe needs pandas: pip install pandas") from error
+    parts = {name: part for name, part in audit.items() if name not in ("schema", "subject")}
+    return DataFrame(list(numbers_of(parts)), columns=["name", "value", "low", "high"])
+
+
+def as_html(audit: dict[str, Any]) -> str:
+    """The first numbers of an audit with their intervals."""
+    rows = [("accuracy", audit["calibration"]["accuracy"]), ("ECE", audit["calibration"]["ece"])]
+    rows.append(("NLL", audit["calibration"]["nll"]))
+    if "corruptions" in audit:
+        rows.append(("accuracy on corrupted images", audit["corruptions"]["mean_accuracy"]))
+    rows += [(f"{name} success", found["success_rate"]) for name, found in audit.get("attacks", {}).items()]
+    body = "".join(
+        f"<tr><td style='text-align:left'>{escape(name)}</td><td>{found['value']:.4f}</td>"
+        f"<td>{found['low']:.4f} to {found['high']:.4f}</td></tr>"
+        for name, found in rows
+    )
+    head = "<tr><th></th><th>value</th><th>95 % interval</th></tr>"
+    return f"<h4>{escape(audit['subject']['name'])}</h4><table>{head}{body}</table>"

@@ -1,0 +1,80 @@
+"""What every step of an audit is given: the model, the images of each part, and how fast this machine is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ..corruptions.engine import corrupt
+from ..corruptions.families import NAMES
+from ..corruptions.published import ArrayCopies, FolderCopies
+from ..data.choosing import choose
+from ..data.dataset import Dataset, Split
+from ..models.observing import evaluating
+from ..types import Batch
+from .depths import Depth
+
+BACKWARD = 2.0  # what a backward pass to the pixels costs, in forward passes
+TIMED = 8  # images on which corruptions are timed
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds for an image: through the model, and through each corruption."""
+
+    forward: float
+    corruptions: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An audit about to start."""
+
+    model: nn.Module
+    data: Dataset
+    split: str
+    images: Split
+    depth: Depth
+    device: torch.device
+    batch_size: int
+    seed: int
+    speed: Speed
+    copies: ArrayCopies | FolderCopies | None = None
+
+    @property
+    def corruption_images(self) -> Split:
+        """All of them where copies on disk are read, since those are of all."""
+        return self.images if self.copies else choose(self.images, self.depth.corruption_images, self.seed)
+
+    @property
+    def attack_images(self) -> Split:
+        return choose(self.images, self.depth.attack_images, self.seed)
+
+    @property
+    def geometry_images(self) -> Split:
+        return choose(self.images, self.depth.geometry_images, self.seed)
+
+    def cost(self, images: int, *, forward: float = 1, backward: float = 0, corruption: str = "") -> float:
+        """Estimated seconds for passes over so many images."""
+        parts = [self.speed.corruptions.get(name, 0.0) for name in corruption.split("+")]
+        return images * ((forward + BACKWARD * backward) * self.speed.forward + sum(parts))
+
+
+def measure_speed(model: nn.Module, sample: Batch, batch_size: int) -> Speed:
+    """Time one batch, after a first that warms up, and every corruption on a few images."""
+    images = sample.images[:batch_size]
+    with evaluating(model), torch.inference_mode():
+        model(images)
+        start = time.perf_counter()
+        float(model(images).sum())  # waits for the device
+        forward = (time.perf_counter() - start) / len(images)
+    found = {}
+    few = images[:TIMED]
+    for name in NAMES:
+        start = time.perf_counter()
+        corrupt(few, name, 3)
+        found[name] = (time.perf_counter() - start) / len(few)
+    return Speed(forward, found)

@@ -1,0 +1,59 @@
+"""The steps of an audit: one after the other, shared among processes, with what is left on a bar."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from ..errors import SurefootError
+from .records import Record, Workbook
+
+Tick = Callable[[float], None]  # so many images were worked on
+
+
+@dataclass(frozen=True)
+class Step:
+    """A piece of work with a name and what it costs, in seconds as estimated before it starts."""
+
+    name: str
+    work: Callable[[], Record]
+    cost: float
+
+
+def run_steps(steps: Sequence[Step], book: Workbook, *, title: str, progress: bool) -> None:
+    """Do every step that is not in the book yet: this process its share, and the first waits for the others."""
+    rank, processes = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    if processes > 1 and book.folder is None:
+        raise SurefootError("An audit by several processes needs an output folder, where they find each other's results.")
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), disable=not progress or rank > 0, transient=True)
+    task = bar.add_task(title, total=sum(step.cost for step in steps))
+    with bar:
+        for number, step in enumerate(steps):
+            if book.read(step.name) is None and number % processes == rank:
+                bar.update(task, description=f"{title}: {step.name.replace('/', ' ').replace('_', ' ')}")
+                book.write(step.name, step.work())
+            bar.advance(task, step.cost)
+        bar.update(task, description=title)
+        if rank == 0:
+            for step in steps:
+                while book.read(step.name) is None:
+                    time.sleep(0.2)
+
+
+def remaining(steps: Sequence[Step], book: Workbook) -> float:
+    """Estimated seconds of the steps that are not done."""
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    return sum(step.cost for step in steps if book.read(step.name) is None) / processes
+
+
+def in_words(seconds: float) -> str:
+    """A rough duration: 40 seconds, 3 minutes, 2.5 hours."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,119 @@
+"""Results for each class and for groups that the user names: an average hides whom a model fails."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from ..calibration.bins import reliability
+from ..calibration.scoring import estimates
+from ..data.dataset import Split
+from ..data.streaming import StreamedSplit
+from ..errors import NotFound, SurefootError, UnknownName
+from ..intervals import wilson
+from ..types import Estimate, Predictions
+from .result import ClassResult, GroupResult
+
+
+def class_results(predictions: Predictions, names: Sequence[str]) -> tuple[ClassResult, ...]:
+    """Recall, precision and confidence of every class, and what it is taken for most often."""
+    count = predictions.num_classes
+    labels, answers = predictions.labels, predictions.classes
+    confusion = (labels * count + answers).bincount(minlength=count * count).view(count, count)
+    images, answered, right = confusion.sum(1), confusion.sum(0), confusion.diagonal()
+    confidence = torch.zeros(count, dtype=torch.float64).index_add_(0, labels, predictions.confidences.double())
+    mistaken = confusion.clone().fill_diagonal_(0)
+    found = []
+    for number in range(count):
+        total, correct, claims = int(images[number]), int(right[number]), int(answered[number])
+        most = int(mistaken[number].argmax())
+        found.append(
+            ClassResult(
+                name=names[number] if number < len(names) else str(number),
+                images=total,
+                accuracy=share(correct, total),
+                precision=share(correct, claims),
+                confidence=float(confidence[number]) / total if total else None,
+                taken_for=names[most] if int(mistaken[number, most]) and most < len(names) else None,
+                taken_for_images=int(mistaken[number, most]),
+            )
+        )
+    return tuple(found)
+
+
+def share(correct: int, count: int) -> Estimate | None:
+    """A share with its Wilson interval; None of nothing."""
+    if not count:
+        return None
+    found = wilson(correct, count)
+    return Estimate(found["accuracy"], found["low"], found["high"])
+
+
+def group_results(predictions: Predictions, groups: Sequence[str], seed: int) -> tuple[GroupResult, ...]:
+    """The scores of every group, the largest first; `groups` names the group of each image."""
+    if len(groups) != len(predictions):
+        raise SurefootError(f"groups must name one for each of {len(predictions)} images, got {len(groups)}.")
+    names = sorted(set(groups), key=lambda name: (-groups.count(name), name))
+    found = []
+    for name in names:
+        rows = torch.tensor([place for place, group in enumerate(groups) if group == name])
+        part = predictions[rows]
+        scores = estimates(part, ["accuracy", "ece", "nll"], seed=seed)
+        found.append(GroupResult(name, len(part), **scores, signed_error=reliability(part).signed_error))
+    return tuple(found)
+
+
+def read_groups(path: str | Path, column: str, split: Split | Predictions) -> list[str]:
+    """The group of each image from a CSV: matched by a column `index` or `file`, or row by row where there is neither."""
+    path = Path(path)
+    if not path.is_file():
+        raise NotFound("CSV of groups", path)
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    names = list(rows[0]) if rows else []
+    if column not in names:
+        raise UnknownName(f"column of '{path}'", column, names)
+    if "index" in names:
+        by_index = {int(row["index"]): row[column] for row in rows}
+        return matched([by_index.get(index) for index in split_indices(split)], path)
+    files = file_names(split)
+    if "file" in names and files is not None:
+        by_file = {Path(row["file"]).as_posix(): row[column] for row in rows}
+        return matched([next((by_file[key] for key in endings(name) if key in by_file), None) for name in files], path)
+    if len(rows) != len(split):
+        raise SurefootError(
+            f"'{path}' needs a column `index` or `file`, or a row for each of {len(split)} images; it has {len(rows)}."
+        )
+    return [row[column] for row in rows]
+
+
+def split_indices(split: Split | Predictions) -> list[int]:
+    """Each image's place in the whole data set."""
+    held = getattr(split, "indices", None)
+    if held is None:
+        raise SurefootError("These data have no places ahead: leave out the column `index` and give a row for each image.")
+    return [int(index) for index in held]
+
+
+def file_names(split: Split | Predictions) -> list[str] | None:
+    """Where the images come from, for those read from files."""
+    if not isinstance(split, StreamedSplit):
+        return None
+    paths = getattr(split.pictures.source, "paths", None)
+    return None if paths is None else [Path(paths[int(index)]).as_posix() for index in split.indices]
+
+
+def endings(name: str) -> list[str]:
+    """A path, and it without its leading folders, one by one."""
+    parts = name.split("/")
+    return ["/".join(parts[start:]) for start in range(len(parts))]
+
+
+def matched(found: list[str | None], path: Path) -> list[str]:
+    missing = sum(group is None for group in found)
+    if missing:
+        raise SurefootError(f"'{path}' has no row for {missing} of {len(found)} images.")
+    return [group for group in found if group is not None]
