@@ -97,7 +97,8 @@ def run(arguments: list[str] | None = None) -> None:
         fail(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
         way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
-        goes_on = {"train": "from the last finished epoch", "study": "from the last finished epoch", "audit": "with what is left"}
+        epoch = "from the last finished epoch"
+        goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
         again = next((f" {way} goes on {place}." for command, place in goes_on.items() if command in arguments), "")
         fail(f"Interrupted.{again}", INTERRUPTED)
     finally:

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from ..data.choosing import choose
 from ..data.dataset import Dataset, Split
-from ..data.loading import stratified_share
 from ..errors import SurefootError
 from ..models.classifier import Classifier
 from ..models.prediction import predict
@@ -58,16 +58,7 @@ class Subject:
 
     def batches(self, max_images: int | None) -> Iterator[Batch]:
         """Test images, all or a stratified number, batch by batch, in the order of the split."""
-        chosen = sample_of(self.data.test, max_images)
-        seen = 0
-        for batch in self.data.test.batches(self.batch_size):
-            if chosen is None:
-                yield batch
-            else:
-                kept = chosen[(chosen >= seen) & (chosen < seen + len(batch))] - seen
-                if len(kept):
-                    yield Batch(batch.images[kept], batch.labels[kept], batch.indices[kept])
-            seen += len(batch)
+        yield from choose(self.data.test, max_images, SAMPLE_SEED).batches(self.batch_size)
 
     def images(self, max_images: int | None) -> tuple[Images, Labels, Tensor]:
         """The same as one tensor on the device: images, labels, places in the data set."""
@@ -78,16 +69,6 @@ class Subject:
     def without_test(self) -> Subject:
         """The same subject with the test split out of reach."""
         return replace(self, data=replace(self.data, test=Hidden()))
-
-
-def sample_of(split: Split, count: int | None) -> Tensor | None:
-    """Places of a stratified number of images; None for all."""
-    if count is None or count >= len(split):
-        return None
-    labels = getattr(split, "labels", None)
-    if not isinstance(labels, Tensor):
-        raise SurefootError("max_images needs labels that are known ahead, and these data are a stream.")
-    return stratified_share(torch.arange(len(split)), labels.cpu(), count / len(split), SAMPLE_SEED)
 
 
 class Hidden:
