@@ -77,6 +77,13 @@ def test_unknown_format(filled):
         render(build_table(study, found, results), "latx")
 
 
+def test_columns_that_a_scale_leaves_out_are_left_out(filled, tmp_path):
+    _, found, results = filled
+    table = {"columns": ["clean.accuracy", "clean.brier"]}
+    study = read_study(str(write(tmp_path, **{**CHANGES, "table": table})), "smoke")
+    assert [column.name for column in build_table(study, found, results).columns] == ["clean.accuracy"]
+
+
 def test_missing_cells_are_told(filled):
     study, found, results = filled
     results.path(next(cell for cell in found if cell.labels["method"] == "focal").name).unlink()

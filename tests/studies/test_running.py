@@ -11,7 +11,10 @@ import pytest
 from tiny import cells, write
 
 from surefoot.errors import SurefootError
+from surefoot.studies.cells import cells_of
 from surefoot.studies.engines import Here, Local, find_engine
+from surefoot.studies.layout import build_table
+from surefoot.studies.reading import read_study, study_names
 from surefoot.studies.results import Results
 from surefoot.studies.running import run_study, threads_for
 from surefoot.studies.worker import job_of
@@ -59,6 +62,27 @@ def test_what_is_new_is_measured_on_weights_that_are_there(tmp_path, monkeypatch
     assert results.missing(found[0]) == results.missing(found[1]) == []
     assert len(list((tmp_path / "results" / "cells").iterdir())) == 3
     assert len(results.read(found[0].name)["measurements"]) == 2
+
+
+def test_main_measures_all_that_it_says(tmp_path):
+    """The first cell of the shipped main comparison at smoke scale: every column of its table has a number."""
+    study = read_study("main", "smoke")
+    found = cells_of(study)[:1]
+    assert run(found, tmp_path)[0].failed == []
+    table = build_table(study, found, Results(tmp_path / "results"))
+    assert [column.name for column in table.columns] == list(study.table.columns)
+    assert all(entry is not None for entry in table.rows[("cross-entropy",)])
+
+
+@pytest.mark.stress
+def test_every_shipped_study_runs_at_smoke_scale(tmp_path):
+    """Its first cell; what they share is trained once."""
+    for name in study_names():
+        study = read_study(name, "smoke")
+        found = cells_of(study)[:1]
+        assert run(found, tmp_path)[0].failed == [], name
+        assert any(build_table(study, found, Results(tmp_path / "results")).rows.values()), name
+    assert len(list((tmp_path / "work" / "runs").glob("*/model.safetensors"))) < 12
 
 
 def test_a_cell_says_where_it_comes_from(tmp_path):
@@ -125,7 +149,7 @@ def workers(folder):
 
 
 def test_a_killed_study_goes_on_from_the_last_epoch(tmp_path):
-    """kill -9 in the middle of training: no worker is left, and the same command ends with the numbers of a whole run."""
+    """kill -9 in the middle of training: no worker is left, and the same command computes only the epochs that are missing."""
     path = write(tmp_path, methods={"cross-entropy": "cross-entropy"}, training={"epochs": 12, "batch_size": 64})
     command = [sys.executable, "-m", "surefoot", "study", "run", str(path), "--results", str(tmp_path / "results")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -160,6 +184,18 @@ def test_an_interrupted_study_leaves_no_worker(tmp_path):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert workers(tmp_path) == []
+
+
+@pytest.mark.stress
+def test_a_cell_trained_by_two_processes(tmp_path):
+    """The same cell, by one process and by two: the same name, and numbers that differ by rounding only."""
+    found = cells(tmp_path, methods={"cross-entropy": "cross-entropy"})
+    both = []
+    for processes in (1, 2):
+        report, _ = run(found, tmp_path / str(processes), processes=processes)
+        assert report.failed == [], report.failed[0].log.read_text()
+        both.append(Results(tmp_path / str(processes) / "results").metrics(found[0], "clean"))
+    assert both[0]["nll"] == pytest.approx(both[1]["nll"], rel=0.05)
 
 
 def test_weights_stay_out_of_the_results(tmp_path):

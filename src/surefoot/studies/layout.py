@@ -57,8 +57,9 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
     axes = tuple(axis for axis in AXES if axis != across and (axis == "method" or varies(cells, axis)))
     places = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
     names = study.table.columns or default_columns(study, cells, results)
-    columns = tuple(Column(metric_of(name), name, place) for place in places for name in names)
-    values = {column: collect(cells, results, axes, across, column) for column in columns}
+    wanted = tuple(Column(metric_of(name), name, place) for place in places for name in names)
+    values = {column: collect(cells, results, axes, across, column) for column in wanted}
+    columns = tuple(column for column in wanted if values[column]) or wanted  # a smaller scale may leave some out
     keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
     rows: dict[Key, list[Entry | None]] = {key: [] for key in keys}
     for column in columns:
