@@ -26,6 +26,7 @@ COMMANDS = {
     "audit": "Measure a trained model and write its page",
     "calibrate": "Repair the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
+    "study": "Run the papers' tables, or a grid of your own",
     "list": "Every name and option there is",
     "doctor": "Check this machine and say what Surefoot would use",
 }
@@ -97,7 +98,8 @@ def run(arguments: list[str] | None = None) -> None:
         fail(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
         way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
-        goes_on = {"train": "from the last finished epoch", "audit": "with what is left"}
+        epoch = "from the last finished epoch"
+        goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
         again = next((f" {way} goes on {place}." for command, place in goes_on.items() if command in arguments), "")
         fail(f"Interrupted.{again}", INTERRUPTED)
     finally:

@@ -1,0 +1,235 @@
+"""`surefoot study`: grids of runs that stop and go on, and their tables."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import SurefootError, UnknownName, require
+from ..files import write_text
+from ..studies.cells import Cell, cells_of, needs_root, only
+from ..studies.engines import find_engine
+from ..studies.layout import build_table
+from ..studies.reading import read_study, study_names
+from ..studies.rendering import FORMATS, differences, published_text, render, wins_text
+from ..studies.results import Results, require_results
+from ..studies.running import run_study, threads_for
+from ..studies.schema import Study
+from ..studies.searching import choose, grid_methods, parse_grid, random_methods
+from ..studies.winning import count_wins
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+logger = logging.getLogger("surefoot")
+SUFFIX = {"md": "md", "csv": "csv", "latex": "tex"}
+Name = Annotated[str, typer.Argument(help="A study of `surefoot study list`, or a YAML file of your own")]
+Scale = Annotated[
+    str, typer.Option(help="smoke (digits, minutes), cpu (small net, CIFAR-10 folders, a night), full (the paper's)")
+]
+Root = Annotated[Path | None, typer.Option(help="Folder of the data; at cpu scale the one with train/ and test/")]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="AXIS=NAME,NAME", help="Only some cells, as objective=macs,ce")
+]
+Seeds = Annotated[int | None, typer.Option(help="Number of seeds for every method [default: the study's]")]
+Folder = Annotated[Path | None, typer.Option("--results", help="Folder of finished cells [default: studies/SCALE]")]
+Objective = Annotated[str | None, typer.Option(help="With hyperparameters: the objective to search")]
+Grid = Annotated[list[str] | None, typer.Option(metavar="NAME=V,V", help="With hyperparameters: values of an argument")]
+Random = Annotated[int | None, typer.Option(help="With hyperparameters: so many random points")]
+Format = Annotated[str, typer.Option("--format", help="md, csv or latex")]
+
+
+@app.callback()
+def study() -> None:
+    """Run the papers' tables, or a grid of your own."""
+
+
+@app.command("list")
+def list_studies(json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False) -> None:
+    """The studies that come with the package."""
+    found = {name: read_study(name, "full") for name in study_names()}
+    if json_:
+        print(json.dumps({name: {"title": s.title, "paper": s.paper, "place": s.place} for name, s in found.items()}))
+        return
+    width = max(map(len, found))
+    for name, each in found.items():
+        print(f"{name:<{width}}  {each.title}")
+
+
+@app.command()
+def run(
+    name: Name,
+    scale: Scale = "smoke",
+    root: Root = None,
+    only_: Only = None,
+    seeds: Seeds = None,
+    jobs: Annotated[int, typer.Option(help="Cells at a time; the cores are divided among them")] = 1,
+    engine: Annotated[str, typer.Option(help="local, or ray for a running cluster")] = "local",
+    threads: Annotated[int | None, typer.Option(help="Threads of each cell [default: cores / jobs; 1 with ray]")] = None,
+    gpus: Annotated[float | None, typer.Option(help="With ray: GPUs for each cell")] = None,
+    processes: Annotated[int, typer.Option(help="Processes that train one cell together")] = 1,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    results: Folder = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder of weights and logs [default: .study-work beside the results]")
+    ] = None,
+    objective: Objective = None,
+    grid: Grid = None,
+    random: Random = None,
+    format: Format = "md",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
+) -> None:
+    """Compute the cells that are missing and print the table; the same command goes on after any interruption."""
+    require(jobs >= 1, "--jobs", "at least 1", jobs)
+    require(threads is None or threads >= 1, "--threads", "at least 1", threads)
+    require(processes >= 1, "--processes", "at least 1", processes)
+    chosen, cells = prepare(name, scale, root, only_, seeds, objective, grid, random)
+    if root is None and needs_root(chosen):
+        raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
+    if format not in FORMATS:
+        raise UnknownName("format", format, FORMATS)
+    folder = results or Path("studies") / scale
+    used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
+    place = work_folder(folder, work)
+    each = threads or (1 if engine == "ray" else threads_for(jobs))
+    report = run_study(cells, used, Results(folder), place, threads=each, device=device, processes=processes)
+    flags = {"scale": scale, "root": root and "DIR", "only": only_, "seeds": seeds, "jobs": jobs, "threads": threads}
+    flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
+    save_tables(name, command_of(name, flags), chosen, cells, Results(folder))
+    if not quiet:
+        print(text_of(chosen, cells, Results(folder), format), end="")
+    if report.failed:
+        for outcome in report.failed:
+            logger.error("cell %s failed: %s; its log is %s", outcome.cell, outcome.said, outcome.log)
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    name: Name,
+    scale: Scale = "smoke",
+    only_: Only = None,
+    seeds: Seeds = None,
+    results: Folder = None,
+    objective: Objective = None,
+    grid: Grid = None,
+    random: Random = None,
+    format: Format = "md",
+) -> None:
+    """Print the table of what is finished, without computing anything."""
+    chosen, cells = prepare(name, scale, None, only_, seeds, objective, grid, random)
+    print(text_of(chosen, cells, require_results(results or Path("studies") / scale), format), end="")
+
+
+@app.command()
+def status(
+    name: Name,
+    scale: Scale = "smoke",
+    only_: Only = None,
+    seeds: Seeds = None,
+    results: Folder = None,
+    work: Annotated[Path | None, typer.Option(help="Folder of weights and logs")] = None,
+    objective: Objective = None,
+    grid: Grid = None,
+    random: Random = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
+) -> None:
+    """Which cells are finished, begun, or still to do."""
+    _, cells = prepare(name, scale, None, only_, seeds, objective, grid, random)
+    folder = results or Path("studies") / scale
+    place, found = (work or folder.parent / ".study-work"), Results(folder)
+    rows = [state_of(cell, found, place) for cell in cells]
+    if json_:
+        print(json.dumps(rows))
+        return
+    for row in rows:
+        print(f"{row['cell']}  {row['state']:<10} {row['epochs']:>4} epochs  {row['labels']} seed {row['seed']}{row['left']}")
+    print(f"{sum(row['state'] == 'finished' for row in rows)} of {len(rows)} cells are finished")
+
+
+def prepare(
+    name: str,
+    scale: str,
+    root: Path | None,
+    wanted: Sequence[str] | None,
+    seeds: int | None,
+    objective: str | None,
+    grid: Sequence[str] | None,
+    random: int | None,
+) -> tuple[Study, list[Cell]]:
+    """The study and its cells as the flags ask for them."""
+    changes: dict[str, Any] = {}
+    if seeds is not None:
+        require(seeds >= 1, "--seeds", "at least 1", seeds)
+        changes |= {"seeds": seeds, "seeds_of": {}}
+    searched = objective is not None or grid or random is not None
+    chosen = read_study(name, scale, changes)
+    if searched:
+        if chosen.select is None:
+            raise SurefootError(f"--objective, --grid and --random are for hyperparameters, and '{name}' is a fixed grid.")
+        values, target = parse_grid(grid or []), objective or "macs"
+        methods = grid_methods(target, values) if random is None else random_methods(target, values, random)
+        chosen = read_study(name, scale, {**changes, "methods": methods, "baseline": None, "seeds_of": {}})
+    axes = dict(parse_only(each) for each in wanted or [])
+    return chosen, only(cells_of(chosen, root), axes)
+
+
+def parse_only(text: str) -> tuple[str, list[str]]:
+    """`objective=macs,ce`."""
+    axis, equals, names = text.partition("=")
+    if not (axis and equals and names):
+        raise SurefootError(f"--only takes AXIS=NAME,NAME, got '{text}'.")
+    return axis, names.split(",")
+
+
+def work_folder(results: Path, given: Path | None) -> Path:
+    """Weights and logs: beside the results, never among them, and never committed."""
+    folder = given or results.parent / ".study-work"
+    if not (folder / ".gitignore").is_file():
+        write_text(folder / ".gitignore", "*\n")
+    return folder
+
+
+def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) -> str:
+    """The table; with Markdown also differences, wins, the paper's figures and the choice."""
+    table = build_table(study, cells, results)
+    text = render(table, format)
+    if format != "md":
+        return text
+    parts = [text, differences(table) if study.table.differences else ""]
+    if study.table.wins:
+        parts.append(wins_text(count_wins(cells, results, study.table.wins)))
+    parts.append(published_text(study))
+    best = choose(study, cells, results) if study.select else None
+    if best is not None:
+        parts.append(f"Chosen on validation by {best.metric}: {best.method} ({best.order[0][1]:.4g}).\n")
+    return "\n".join(part for part in [*parts, f"{study.note}\n" if study.note else ""] if part)
+
+
+def command_of(name: str, flags: dict[str, Any]) -> str:
+    """The command that makes a table, without the folder of the data, which is this machine's own."""
+    words = ["surefoot study run", name]
+    for flag, value in flags.items():
+        words += [f"--{flag} {each}" for each in (value if isinstance(value, list) else [value]) if each is not None]
+    return " ".join(words)
+
+
+def save_tables(name: str, command: str, study: Study, cells: Sequence[Cell], results: Results) -> None:
+    """Every format beside the cells; above the Markdown stands the command that makes it."""
+    for format, suffix in SUFFIX.items():
+        above = f"    {command}\n\n" if format == "md" else ""
+        write_text(results.folder / f"{Path(name).stem}.{suffix}", above + text_of(study, cells, results, format))
+
+
+def state_of(cell: Cell, results: Results, work: Path) -> dict[str, Any]:
+    """What is known about a cell."""
+    missing = results.missing(cell)
+    history = work / "runs" / cell.name / "history.jsonl"
+    epochs = len(history.read_text().splitlines()) if history.is_file() else 0
+    state = "finished" if not missing else "begun" if epochs or len(missing) < len(cell.measure) else "to do"
+    left = f" (left: {', '.join(missing)})" if missing and state == "begun" else ""
+    labels = " ".join(str(label) for label in cell.labels.values())
+    return {"cell": cell.name, "state": state, "labels": labels, "seed": cell.seed, "epochs": epochs, "left": left}

@@ -1,0 +1,146 @@
+"""From the results of cells to the rows and columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .cells import Cell
+from .metrics import Metric, metric_of
+from .results import Results
+from .schema import AXES, Study
+from .statistics import Difference, Spread, paired_difference, spread
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of the table, in the unit that is shown."""
+
+    spread: Spread
+    difference: Difference | None = None  # from the baseline of the same configuration
+    best: bool = False
+    published: tuple[float, float | None] | None = None  # the paper's mean and deviation, where the setting is the same
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric, perhaps at one place of the axis that was moved into the columns."""
+
+    metric: Metric
+    name: str
+    across: str | None = None
+
+    @property
+    def title(self) -> str:
+        shown = f"{self.metric.name} {self.metric.arrow}".strip()
+        return shown if self.across is None else f"{self.across}: {shown}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows by their labels, one entry (or None) for each column."""
+
+    title: str
+    axes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: dict[Key, list[Entry | None]]
+    baseline: str | None
+    finished: int
+    cells: int
+
+
+def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
+    """Mean, deviation and paired differences for every row; the best of each configuration is marked."""
+    across = study.table.across
+    axes = tuple(axis for axis in AXES if axis != across and (axis == "method" or varies(cells, axis)))
+    places = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
+    names = study.table.columns or default_columns(study, cells, results)
+    wanted = tuple(Column(metric_of(name), name, place) for place in places for name in names)
+    values = {column: collect(cells, results, axes, across, column) for column in wanted}
+    columns = tuple(column for column in wanted if values[column]) or wanted  # a smaller scale may leave some out
+    keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
+    rows: dict[Key, list[Entry | None]] = {key: [] for key in keys}
+    for column in columns:
+        found = values[column]
+        best = best_keys(found, axes, column.metric)
+        for key in keys:
+            mine = found.get(key)
+            base = found.get(with_method(key, axes, study.baseline)) if study.baseline else None
+            difference = paired_difference(mine, base) if mine and base and base is not mine else None
+            said = published_for(study, axes, key, column) if study.same_setting else None
+            rows[key].append(Entry(spread(list(mine.values())), difference, key in best, said) if mine else None)
+    done = sum(not results.missing(cell) for cell in cells)
+    return Table(study.title, axes, columns, rows, study.baseline, done, len(cells))
+
+
+def varies(cells: Sequence[Cell], axis: str) -> bool:
+    return len({cell.labels[axis] for cell in cells}) > 1
+
+
+def key_of(cell: Cell, axes: Sequence[str]) -> Key:
+    return tuple(str(cell.labels[axis]) for axis in axes)
+
+
+def with_method(key: Key, axes: Sequence[str], method: str) -> Key:
+    """The key of another method in the same configuration; where methods are the columns, the same key."""
+    return tuple(method if axis == "method" else label for axis, label in zip(axes, key, strict=True))
+
+
+def collect(
+    cells: Sequence[Cell], results: Results, axes: Sequence[str], across: str | None, column: Column
+) -> dict[Key, dict[int, float]]:
+    """The values of one column: row to seed to value, in the unit that is shown."""
+    label, _, metric = column.name.partition(".")
+    out: dict[Key, dict[int, float]] = {}
+    for cell in cells:
+        if across is not None and str(cell.labels[across]) != column.across:
+            continue
+        value = (results.metrics(cell, label) or {}).get(metric)
+        if value is not None:
+            out.setdefault(key_of(cell, axes), {})[cell.seed] = value * column.metric.factor
+    return out
+
+
+def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: Metric) -> set[Key]:
+    """The best row of each configuration, as far as the shown digits tell; none where there is nothing to compare."""
+    if metric.higher_is_better is None or "method" not in axes:
+        return set()
+    place = list(axes).index("method")
+    groups: dict[Key, dict[Key, float]] = {}
+    for key, values in found.items():
+        mean = round(spread(list(values.values())).mean, metric.digits)
+        groups.setdefault((*key[:place], *key[place + 1 :]), {})[key] = mean
+    out = set()
+    for group in groups.values():
+        top = (max if metric.higher_is_better else min)(group.values())
+        out |= {key for key, mean in group.items() if mean == top and len(group) > 1}
+    return out
+
+
+def published_for(study: Study, axes: Sequence[str], key: Key, column: Column) -> tuple[float, float | None] | None:
+    """The paper's own figure for a row and column."""
+    labels = dict(zip(axes, key, strict=True))
+    if column.across is not None and study.table.across is not None:
+        labels[study.table.across] = column.across
+    for row in study.published:
+        if column.name in row and all(str(row[axis]) == label for axis, label in labels.items() if axis in row):
+            return as_pair(row[column.name])
+    return None
+
+
+def as_pair(value: object) -> tuple[float, float | None]:
+    """`87.6` or `[87.6, 0.5]`: mean and deviation."""
+    if isinstance(value, (list, tuple)):
+        return float(value[0]), float(value[1])
+    return float(str(value)), None
+
+
+def default_columns(study: Study, cells: Sequence[Cell], results: Results) -> tuple[str, ...]:
+    """Everything that was measured, in the order of the study."""
+    found: dict[str, None] = {}
+    for label in study.measure:
+        for cell in cells:
+            found |= dict.fromkeys(f"{label}.{name}" for name in results.metrics(cell, label) or {})
+    return tuple(found)

@@ -1,0 +1,132 @@
+"""From a name or a file to a study at one scale: what it extends, and what the scale changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import NotFound, SurefootError, UnknownName, nearest
+from ..schemas import check_keys
+from .schema import Study, check_study
+
+SHIPPED = Path(__file__).parent / "shipped"
+SCALES = ("smoke", "cpu", "full")
+OF_FILE = ("extends", "scales", "measure_options")
+MERGED = ("training", "training_of", "table", "measure_options")  # others replace what is extended
+
+
+def study_names() -> list[str]:
+    """The studies that come with the package; files that begin with an underscore are only extended."""
+    return sorted((path.stem for path in SHIPPED.glob("[!_]*.yaml")), key=in_order)
+
+
+def in_order(name: str) -> tuple[str, int]:
+    """So that table10 comes after table9."""
+    words = name.rstrip("0123456789")
+    return words, int(name[len(words) :] or 0)
+
+
+def read_study(name: str, scale: str, changes: Mapping[str, Any] | None = None) -> Study:
+    """A study by name, or by the path of a file of one's own, at a scale; `changes` replace keys of the result."""
+    if scale not in SCALES:
+        raise UnknownName("scale", scale, SCALES)
+    return check_study(name, {**at_scale(read_file(name), scale), **(changes or {})})
+
+
+def read_file(name: str) -> dict[str, Any]:
+    """The mapping of a study with everything that it extends."""
+    path = find_study(name)
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise SurefootError(f"Study '{path}' is not valid YAML: {str(error).splitlines()[0]}.") from error
+    if not isinstance(given, dict):
+        raise SurefootError(f"Study '{path}' must be a mapping.")
+    check_keys(f"key of study '{name}'", given, [*OF_FILE, *Study.model_fields])
+    scales = given.get("scales") or {}
+    if not isinstance(scales, dict):
+        raise SurefootError(f"scales of study '{name}' must be a mapping, got {scales!r}.")
+    check_keys("scale", scales, SCALES)
+    for scale, changed in scales.items():
+        check_keys(f"key of scale '{scale}'", changed or {}, [*Study.model_fields, "measure_options"])
+    parent = given.pop("extends", None)
+    if parent is None:
+        return given
+    beside = path.parent / f"{parent}.yaml"
+    return merged(read_file(str(beside) if beside.is_file() else str(parent)), given)
+
+
+def find_study(name: str) -> Path:
+    """The file of a shipped study, or the user's own."""
+    shipped = SHIPPED / f"{name}.yaml"
+    if shipped.is_file():
+        return shipped
+    if Path(name).suffix in (".yaml", ".yml"):
+        if not Path(name).is_file():
+            raise NotFound("study", name)
+        return Path(name)
+    if Path(name).is_file():
+        raise SurefootError(f"A study of one's own is a .yaml file, got '{name}'.")
+    raise UnknownName("study", name, study_names() if nearest(name, study_names()) else groups())
+
+
+def groups() -> list[str]:
+    """Where there is no near name: one of each family."""
+    first: dict[str, str] = {}
+    for name in study_names():
+        first.setdefault(in_order(name)[0], name)
+    return list(first.values())
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` on top of `base`: options are merged, grids and all else are replaced."""
+    out = dict(base)
+    for key, value in over.items():
+        if key == "scales":
+            before = out.get(key) or {}
+            out[key] = {**before, **{scale: merged(before.get(scale) or {}, new or {}) for scale, new in value.items()}}
+        else:
+            out[key] = deep(out.get(key), value) if key in MERGED else value
+    return out
+
+
+def deep(base: Any, over: Any) -> Any:
+    """Mappings merged all the way down."""
+    if not (isinstance(base, Mapping) and isinstance(over, Mapping)):
+        return over
+    return {**base, **{key: deep(base.get(key), value) for key, value in over.items()}}
+
+
+def at_scale(given: Mapping[str, Any], scale: str) -> dict[str, Any]:
+    """The study with the changes of one scale: its training replaces the study's own, since a schedule is one whole.
+
+    `measure_options` reach only the measurements that the study has.
+    """
+    changes = (given.get("scales") or {}).get(scale) or {}
+    out = merged({key: value for key, value in given.items() if key not in OF_FILE}, without(changes, "measure_options"))
+    out |= {"training": changes["training"]} if "training" in changes else {}
+    options = deep(given.get("measure_options") or {}, changes.get("measure_options") or {})
+    measure = out.get("measure") or {}
+    if isinstance(measure, Mapping):
+        out["measure"] = {label: with_options(label, own, options) for label, own in measure.items()}
+    kept = {label: value for label, value in (out.get("training_of") or {}).items() if label in labels_of(out)}
+    return {**out, "training_of": kept}
+
+
+def with_options(label: str, own: Any, options: Mapping[str, Any]) -> Any:
+    """The options of a measurement with those of the scale, by its label and by the measurement behind it."""
+    if not isinstance(own, Mapping | None):
+        return own  # refused when the study is checked
+    given = dict(own or {})
+    return {**given, **(options.get(given.get("measurement", label)) or {}), **(options.get(label) or {})}
+
+
+def labels_of(study: Mapping[str, Any]) -> set[str]:
+    return {*(study.get("models") or {}), *(study.get("data") or {})}
+
+
+def without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in mapping.items() if name != key}

@@ -1,0 +1,165 @@
+"""A table as Markdown, CSV or LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable
+
+from ..errors import UnknownName
+from .layout import Entry, Table, as_pair
+from .metrics import Metric, metric_of
+from .schema import AXES, Study
+from .winning import Wins
+
+NOISE = "≈"
+
+
+def render(table: Table, format: str) -> str:
+    """The table in a format by name."""
+    if format not in FORMATS:
+        raise UnknownName("format", format, FORMATS)
+    return FORMATS[format](table)
+
+
+def markdown(table: Table) -> str:
+    """Mean ± deviation over seeds; the best bold; ≈ where the difference from the baseline is within noise."""
+    titles = [*table.axes, *(column.title for column in table.columns)]
+    lines = [f"**{table.title}**", "", line(titles), line(["---"] * len(table.axes) + ["---:"] * len(table.columns))]
+    for key, entries in table.rows.items():
+        shown = [cell(entry, column.metric) for entry, column in zip(entries, table.columns, strict=True)]
+        lines.append(line([*key, *shown]))
+    return "\n".join([*lines, "", *notes(table)]) + "\n"
+
+
+def line(words: list[str]) -> str:
+    return "| " + " | ".join(words) + " |"
+
+
+def cell(entry: Entry | None, metric: Metric) -> str:
+    """One number with its deviation, its mark, and the paper's figure in brackets."""
+    if entry is None:
+        return "-"
+    value = number(entry.spread.mean, metric)
+    value = f"**{value}**" if entry.best else value
+    value += "" if math.isnan(entry.spread.deviation) else f" ± {number(entry.spread.deviation, metric)}"
+    value += f" {NOISE}" if entry.difference is not None and entry.difference.within_noise else ""
+    return value if entry.published is None else f"{value} [paper: {pair(entry.published, metric)}]"
+
+
+def number(value: float, metric: Metric) -> str:
+    return f"{value:.{metric.digits}f}" if abs(value) < 1e5 else f"{value:.3g}"
+
+
+def pair(published: tuple[float, float | None], metric: Metric) -> str:
+    mean, deviation = published
+    return number(mean, metric) + ("" if deviation is None else f" ± {number(deviation, metric)}")
+
+
+def notes(table: Table) -> list[str]:
+    """What the marks mean."""
+    out = [f"{table.finished} of {table.cells} cells are finished." if table.finished < table.cells else ""]
+    if table.baseline is not None:
+        out.append(
+            f"{NOISE}: within noise of {table.baseline} (the 95 % t interval of the difference, paired over seeds, has 0)."
+        )
+    return [text for text in out if text]
+
+
+def differences(table: Table) -> str:
+    """A second table: each method minus the baseline, with its interval and the number of seeds that both have."""
+    if table.baseline is None:
+        return ""
+    titles = [*table.axes, "seeds", *(column.title for column in table.columns)]
+    lines = [f"**Differences from {table.baseline}, paired over seeds, with 95 % t intervals**", "", line(titles)]
+    lines.append(line(["---"] * len(table.axes) + ["---:"] * (1 + len(table.columns))))
+    for key, entries in table.rows.items():
+        found = [entry.difference if entry else None for entry in entries]
+        if not any(found):
+            continue
+        shown = []
+        for difference, column in zip(found, table.columns, strict=True):
+            if difference is None:
+                shown.append("-")
+            elif difference.count == 1:
+                shown.append(f"{difference.mean:+.{column.metric.digits}f}")
+            else:
+                low, high = (f"{value:+.{column.metric.digits}f}" for value in (difference.low, difference.high))
+                mark = f" {NOISE}" if difference.within_noise else ""
+                shown.append(f"{difference.mean:+.{column.metric.digits}f} ({low} to {high}){mark}")
+        seeds = max(difference.count for difference in found if difference is not None)
+        lines.append(line([*key, str(seeds), *shown]))
+    return "\n".join(lines) + "\n" if len(lines) > 4 else ""
+
+
+def wins_text(wins: Wins) -> str:
+    """Wins and ties in words."""
+    name = metric_of(wins.metric).name
+    rows = [f"{method} {wins.wins[method]} ({wins.ties[method]} ties)" for method in wins.wins]
+    return f"Best {name} in so many of {wins.configurations} configurations: {', '.join(rows)}.\n"
+
+
+def published_text(study: Study) -> str:
+    """The paper's own figures apart from ours, where the setting is another one."""
+    if study.same_setting or not study.published:
+        return ""
+    names = list(dict.fromkeys(name for row in study.published for name in row if name not in AXES))
+    axes = [axis for axis in AXES if any(axis in row for row in study.published)]
+    where = " ".join(word for word in (study.paper, study.place) if word)
+    lines = [f"**The paper's own figures ({where}), in another setting: not to be compared with ours number by number**", ""]
+    lines += [line([*axes, *(metric_of(name).name for name in names)]), line(["---"] * len(axes) + ["---:"] * len(names))]
+    for row in study.published:
+        shown = [pair(as_pair(row[name]), metric_of(name)) if name in row else "-" for name in names]
+        lines.append(line([*(str(row.get(axis, "")) for axis in axes), *shown]))
+    return "\n".join(lines) + "\n"
+
+
+def comma_separated(table: Table) -> str:
+    """A line for each number, with everything that is known about it, unrounded."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    about = ["mean", "deviation", "seeds", "best", "difference", "low", "high", "within_noise", "paper"]
+    writer.writerow([*table.axes, "across", "metric", *about])
+    for key, entries in table.rows.items():
+        for entry, column in zip(entries, table.columns, strict=True):
+            if entry is not None:
+                gap, said = entry.difference, entry.published
+                far = ["", "", "", ""] if gap is None else [gap.mean, gap.low, gap.high, gap.within_noise]
+                values = [entry.spread.mean, entry.spread.deviation, entry.spread.count, entry.best, *far]
+                writer.writerow([*key, column.across or "", column.name, *values, "" if said is None else said[0]])
+    return out.getvalue()
+
+
+def latex(table: Table) -> str:
+    """A booktabs table."""
+    columns = "l" * len(table.axes) + "r" * len(table.columns)
+    titles = [*table.axes, *(column.title for column in table.columns)]
+    lines = [rf"% {table.title}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", row(titles), r"\midrule"]
+    for key, entries in table.rows.items():
+        shown = [latex_cell(entry, column.metric) for entry, column in zip(entries, table.columns, strict=True)]
+        lines.append(" & ".join([*map(escaped, key), *shown]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def row(words: list[str]) -> str:
+    return " & ".join(map(escaped, words)) + r" \\"
+
+
+def latex_cell(entry: Entry | None, metric: Metric) -> str:
+    if entry is None:
+        return "--"
+    mean = number(entry.spread.mean, metric)
+    mean = rf"\mathbf{{{mean}}}" if entry.best else mean
+    spread = "" if math.isnan(entry.spread.deviation) else rf" \pm {number(entry.spread.deviation, metric)}"
+    noise = r"^{\approx}" if entry.difference is not None and entry.difference.within_noise else ""
+    said = "" if entry.published is None else f" [{entry.published[0]:g}]"
+    return f"${mean}{spread}{noise}${said}"
+
+
+def escaped(text: str) -> str:
+    plain = "".join("\\" + letter if letter in "&%$#_{}" else letter for letter in text)
+    return plain.replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$").replace("≈", r"$\approx$")
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": comma_separated, "latex": latex}

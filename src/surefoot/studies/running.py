@@ -1,0 +1,81 @@
+"""Run a study: find out which cells are missing, hand them to an engine, and report those that fail."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import SurefootError
+from .cells import Cell
+from .engines import Engine
+from .jobs import Job, Outcome
+from .results import Results
+from .worker import job_of
+
+logger = logging.getLogger("surefoot")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run of a study did."""
+
+    cells: int
+    done_before: int
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def failed(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if not outcome.ok]
+
+
+def plan(cells: list[Cell], results: Results, work: Path, threads: int, device: str, processes: int) -> list[Job]:
+    """The jobs that are left; cells that share a recipe are one job."""
+    jobs: dict[str, Job] = {}
+    for cell in cells:
+        missing = results.missing(cell)
+        if missing and cell.name not in jobs:
+            place = {"threads": threads, "device": device, "processes": processes}
+            jobs[cell.name] = job_of(cell, missing, results.folder, work, **place)
+    return list(jobs.values())
+
+
+def run_study(
+    cells: list[Cell],
+    engine: Engine,
+    results: Results,
+    work: Path,
+    *,
+    threads: int = 1,
+    device: str = "auto",
+    processes: int = 1,
+    tell: Callable[[str], None] = logger.info,
+) -> Report:
+    """Compute what is missing; a cell that fails is told with its log and stops no other."""
+    if work.resolve().is_relative_to(results.folder.resolve()):
+        raise SurefootError(f"work must be outside of the results, got '{work}' in '{results.folder}'.")
+    todo = plan(cells, results, work, threads, device, processes)
+    names = {cell.name: title_of(cell) for cell in cells}
+    count = len({cell.name for cell in cells})
+    tell(f"{count} cells, {count - len(todo)} finished before, {len(todo)} to do")
+    outcomes = []
+    for outcome in engine.run(todo):
+        outcomes.append(outcome)
+        how = f"{outcome.seconds:.0f} s" if outcome.ok else f"FAILED: {outcome.said} (log: {outcome.log})"
+        tell(f"[{len(outcomes)}/{len(todo)}] {names[outcome.cell]}: {how}")
+    return Report(count, count - len(todo), tuple(outcomes))
+
+
+def title_of(cell: Cell) -> str:
+    """A cell in words; a fraction only where it is not all of the data."""
+    words = [str(label) for axis, label in cell.labels.items() if axis != "fraction" or label != 1]
+    return " ".join([*words, f"seed {cell.seed}"])
+
+
+def threads_for(jobs: int) -> int:
+    """The cores that this process may use, divided among so many others; no more than OMP_NUM_THREADS for each."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores // jobs, int(limit) if limit.isdigit() else cores))

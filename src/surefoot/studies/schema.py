@@ -1,0 +1,89 @@
+"""What a study file may say: a grid of recipes, what to measure on each, and how to lay out the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import SurefootError, UnknownName, require
+from ..schemas import check_keys
+from .measuring import check_measure, validation_only
+
+AXES = ("data", "model", "fraction", "method")
+Section = str | dict[str, Any]
+
+
+class Layout(BaseModel):
+    """Which axes make the rows, which metrics the columns; `across` moves an axis of the rows into the columns."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    columns: tuple[str, ...] = ()
+    across: str | None = None
+    differences: bool = True
+    wins: str | None = None  # count wins and ties over configurations by this metric
+
+
+class Study(BaseModel):
+    """A study at one scale, checked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    title: str
+    paper: str | None = None
+    place: str | None = None  # "Table 1"
+    note: str | None = None
+    methods: dict[str, Section]
+    models: dict[str, Section]
+    data: dict[str, Section]
+    fractions: tuple[float, ...] = (1.0,)
+    seeds: int = Field(default=3, ge=1)
+    seeds_of: dict[str, int] = {}  # for methods that get another number
+    training: dict[str, Any] = {}
+    training_of: dict[str, dict[str, Any]] = {}  # for models or data that need another setting
+    objective_options: dict[str, dict[str, Any]] = {}  # for every method of an objective
+    augmentation: dict[str, Any] | None = None
+    trained: bool = True  # False measures pretrained weights as they are
+    baseline: str | None = None
+    measure: dict[str, dict[str, Any]]
+    select: str | None = None  # the metric that chooses among methods, on validation only
+    table: Layout = Layout()
+    published: tuple[dict[str, Any], ...] = ()
+    same_setting: bool = False  # whether the paper's figures may stand beside ours
+
+
+def check_study(name: str, given: Mapping[str, Any]) -> Study:
+    """A study from the mapping of a file at one scale; every wrong name is one line that suggests the nearest."""
+    check_keys(f"key of study '{name}'", given, Study.model_fields)
+    if isinstance(given.get("table"), Mapping):
+        check_keys(f"key of the table of study '{name}'", given["table"], Layout.model_fields)
+    try:
+        study = Study(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "missing":
+            raise SurefootError(f"Study '{name}': {where} must be given.") from error
+        raise SurefootError(f"Study '{name}': {where}: {first['msg'].lower()}, got {first['input']!r}.") from error
+    for axis in ("methods", "models", "data", "measure"):
+        require(len(getattr(study, axis)) > 0, f"{axis} of study '{name}'", "at least one", {})
+    require(len(study.fractions) > 0, f"fractions of study '{name}'", "at least one", [])
+    checked = {label: check_measure(label, options) for label, options in study.measure.items()}
+    known_methods = ("a method of this study", study.methods)
+    for kind, names in (("seeds_of", study.seeds_of), ("baseline", [study.baseline] if study.baseline else [])):
+        for method in names:
+            if method not in study.methods:
+                raise UnknownName(f"{kind} ({known_methods[0]})", method, study.methods)
+    for label in study.training_of:
+        if label not in (*study.models, *study.data):
+            raise UnknownName("training_of (a model or data of this study)", label, [*study.models, *study.data])
+    if study.table.across is not None and study.table.across not in AXES:
+        raise UnknownName("axis", study.table.across, AXES)
+    for metric in (*study.table.columns, *[m for m in (study.table.wins, study.select) if m]):
+        if metric.partition(".")[0] not in study.measure:
+            raise UnknownName("measurement", metric.partition(".")[0], study.measure)
+    if study.select is not None:
+        for label, (kind, _) in checked.items():
+            if kind not in validation_only():
+                raise SurefootError(f"Study '{name}' selects, so it may measure on validation only, and '{label}' does not.")
+    return study

@@ -1,0 +1,108 @@
+"""Hyper-parameters: a grid or random draws over the constructor arguments of any objective, chosen on validation only."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from ..errors import SurefootError, UnknownName, require
+from ..objectives.methods import load_method
+from ..schemas import check_options, defaults_of, parse_value
+from ..seeds import derive
+from .cells import Cell
+from .layout import Column, collect
+from .metrics import metric_of
+from .results import Results
+from .schema import Study
+from .statistics import spread
+
+FACTOR = 4.0  # how far random draws go from a default, where no range is given
+
+
+def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
+    """`margin=0.5,1,2` and the like."""
+    out: dict[str, list[Any]] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not (name and equals and text):
+            raise SurefootError(f"--grid takes NAME=VALUE,VALUE, got '{setting}'.")
+        out[name] = [parse_value(value) for value in text.split(",")]
+    return out
+
+
+def grid_methods(objective: str, grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Every combination of the values, as methods of a study."""
+    check_arguments(objective, grid)
+    combinations = product(*grid.values())
+    return dict(method(objective, dict(zip(grid, values, strict=True))) for values in combinations)
+
+
+def random_methods(objective: str, grid: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> dict[str, Any]:
+    """So many random points: uniform over the given values, log-uniform within a factor of 4 of other positive defaults.
+
+    Given values alone make draws from the grid; nothing given searches every positive number of the constructor.
+    """
+    require(count >= 1, "random", "at least 1", count)
+    check_arguments(objective, grid)
+    free = {} if grid else searchable(objective)
+    require(bool(grid or free), "objective", "one with numbers to search", objective)
+    draws = random.Random(derive(seed, objective, "search"))
+    found: dict[str, Any] = {}
+    for _ in range(100 * count):
+        point = {name: draws.choice(list(values)) for name, values in grid.items()}
+        point |= {name: float(f"{value * FACTOR ** draws.uniform(-1, 1):.3g}") for name, value in free.items()}
+        label, section = method(objective, point)
+        found[label] = section
+        if len(found) == count:
+            break
+    return found
+
+
+def searchable(objective: str) -> dict[str, float]:
+    """The arguments of a constructor that are positive numbers by default."""
+    defaults = defaults_of(load_method(objective))
+    return {name: value for name, value in defaults.items() if isinstance(value, float) and value > 0}
+
+
+def check_arguments(objective: str, grid: Mapping[str, Sequence[Any]]) -> None:
+    """Every name is an argument of the objective, and every value fits."""
+    target = load_method(objective)
+    known = defaults_of(target)
+    for name, values in grid.items():
+        if name not in known:
+            raise UnknownName(f"option of {objective}", name, known)
+        for value in values:
+            check_options(objective, target, {name: value})
+
+
+def method(objective: str, point: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    words = " ".join(f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in point.items())
+    return f"{objective} {words}".strip(), {"name": objective, **point}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The method with the best mean on validation, and the runners-up in order."""
+
+    metric: str
+    method: str
+    options: Any
+    order: tuple[tuple[str, float], ...]
+
+
+def choose(study: Study, cells: Sequence[Cell], results: Results) -> Choice | None:
+    """The best method by the metric that the study selects on; None while nothing is measured."""
+    assert study.select is not None
+    column = Column(metric_of(study.select), study.select)
+    found = collect(cells, results, ("method",), None, column)
+    means = {key[0]: spread(list(values.values())).mean for key, values in found.items()}
+    if not means:
+        return None
+    down = column.metric.higher_is_better is not False
+    order = sorted(means.items(), key=lambda item: -item[1] if down else item[1])
+    order = [item for item in order if not math.isnan(item[1])]
+    return Choice(study.select, order[0][0], study.methods[order[0][0]], tuple(order))

@@ -1,0 +1,100 @@
+"""`surefoot study` as people type it."""
+
+import json
+
+import pytest
+import yaml
+
+TINY = {
+    "title": "Tiny",
+    "methods": {"cross-entropy": "cross-entropy", "focal": "focal"},
+    "models": {"small-resnet": "small-resnet"},
+    "data": {"digits": {"name": "digits", "fraction": 0.2, "max_images": 60}},
+    "seeds": 2,
+    "training": {"epochs": 1, "batch_size": 64},
+    "baseline": "cross-entropy",
+    "measure": {"clean": {}},
+    "table": {"columns": ["clean.accuracy", "clean.nll"], "wins": "clean.accuracy"},
+}
+
+
+@pytest.fixture
+def tiny(here):
+    (here / "tiny.yaml").write_text(yaml.safe_dump(TINY))
+    return here / "tiny.yaml"
+
+
+def test_list(surefoot):
+    shown = surefoot("study", "list")
+    assert shown.code == 0
+    assert "macs-table1 " in shown.out
+    found = json.loads(surefoot("study", "list", "--json").out)
+    assert found["magnma-table3"]["place"] == "Table 3"
+    assert list(found).index("macs-table9") < list(found).index("macs-table10")
+
+
+def test_run_show_and_status(surefoot, tiny, here):
+    """A study of one's own, in this process: run a part, see what is left, run the rest, show it in every format."""
+    place = ("--results", "out/results", "--engine", "here")
+    first = surefoot("study", "run", tiny, "--only", "objective=ce", "--seeds", 1, *place)
+    assert first.code == 0
+    assert "| cross-entropy |" in first.out
+    assert "focal" not in first.out
+    rows = json.loads(surefoot("study", "status", tiny, "--results", "out/results", "--json").out)
+    assert [row["state"] for row in rows] == ["finished", "to do", "to do", "to do"]
+    whole = surefoot("study", "run", tiny, *place)
+    assert "4 cells, 1 finished before, 3 to do" in whole.err
+    assert "Differences from cross-entropy, paired over seeds" in whole.out
+    assert "in so many of 1 configurations" in whole.out
+    assert surefoot("study", "show", tiny, "--results", "out/results").out == whole.out
+    assert "4 of 4 cells are finished" in surefoot("study", "status", tiny, "--results", "out/results").out
+    assert sorted(path.name for path in (here / "out" / "results").iterdir()) == ["cells", "tiny.csv", "tiny.md", "tiny.tex"]
+    assert (here / "out" / "results" / "tiny.md").read_text().endswith(whole.out)
+    assert r"\toprule" in surefoot("study", "show", tiny, "--results", "out/results", "--format", "latex").out
+    assert (here / "out" / ".study-work" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_failed_cell_ends_with_one(surefoot, here):
+    broken = {**TINY, "methods": {"bad": {"name": "focal", "gamma": -1}, "focal": "focal"}, "baseline": None, "seeds": 1}
+    (here / "broken.yaml").write_text(yaml.safe_dump(broken))
+    done = surefoot("study", "run", "broken.yaml", "--results", "out/results", "--engine", "here")
+    assert done.code == 1
+    assert "gamma must be at least 0, got -1.0" in done.err
+    assert "| focal |" in done.out
+
+
+def test_hyperparameters(surefoot, here):
+    """The shipped search, on another objective, ends with a choice on validation."""
+    flags = ("--objective", "focal", "--grid", "gamma=1,3", "--seeds", 1, "--results", "out/results", "--engine", "here")
+    done = surefoot("study", "run", "hyperparameters", *flags)
+    assert done.code == 0
+    assert "| focal gamma=1 |" in done.out
+    assert "Chosen on validation by validation.accuracy: focal gamma=" in done.out
+    shown = surefoot("study", "show", "hyperparameters", *flags[:-2])
+    assert shown.out == done.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("macs-tabel1",), "Unknown study 'macs-tabel1'. Did you mean 'macs-table1'?"),
+        (("main", "--scale", "cpu"), "reads a folder of images: give it with --root"),
+        (("main", "--only", "objective=mcas"), "Unknown method 'mcas'. Did you mean 'macs'?"),
+        (("main", "--only", "macs"), "--only takes AXIS=NAME,NAME, got 'macs'"),
+        (("main", "--engine", "lokal"), "Unknown engine 'lokal'. Did you mean 'local'?"),
+        (("main", "--grid", "margin=1"), "--objective, --grid and --random are for hyperparameters"),
+        (("main", "--jobs", "0"), "--jobs must be at least 1, got 0"),
+        (("hyperparameters", "--objective", "mcas", "--random", "2"), "Unknown objective 'mcas'. Did you mean 'macs'?"),
+    ],
+)
+def test_wrong_words_are_one_line(surefoot, here, flags, message):
+    done = surefoot("study", "run", *flags)
+    assert done.code == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert list(here.iterdir()) == []
+
+
+def test_show_before_anything_was_run(surefoot, here):
+    done = surefoot("study", "show", "main")
+    assert (done.code, done.err) == (2, "surefoot: No folder of results at 'studies/smoke'.\n")

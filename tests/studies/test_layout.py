@@ -1,0 +1,146 @@
+"""Tables of results that were written by hand."""
+
+import csv
+import io
+
+import pytest
+from tiny import cells, write
+
+from surefoot.errors import SurefootError
+from surefoot.studies.cells import whole
+from surefoot.studies.layout import build_table
+from surefoot.studies.reading import read_study
+from surefoot.studies.rendering import differences, published_text, render, wins_text
+from surefoot.studies.results import Results
+from surefoot.studies.winning import count_wins
+
+CHANGES = {
+    "seeds": 3,
+    "measure": {"clean": {}, "logits": {}},
+    "table": {"columns": ["clean.accuracy", "clean.nll", "logits.norm"]},
+}
+ACCURACIES = {"cross-entropy": [0.70, 0.72, 0.74], "focal": [0.75, 0.77, 0.80]}
+NLL = {"cross-entropy": [1.0, 1.1, 1.2], "focal": [0.9, 1.2, 1.1]}
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A study whose every cell has a result."""
+    found, results = cells(tmp_path, **CHANGES), Results(tmp_path / "results")
+    for cell in found:
+        method = cell.labels["method"]
+        results.begin(cell.name, whole(cell.recipe), {})
+        metrics = {"accuracy": ACCURACIES[method][cell.seed], "nll": NLL[method][cell.seed]}
+        results.add(cell.name, cell.measure_name("clean"), cell.measure["clean"], metrics, {})
+        results.add(cell.name, cell.measure_name("logits"), cell.measure["logits"], {"norm": 5.0}, {})
+    return read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, results
+
+
+def test_markdown_by_hand(filled):
+    study, found, results = filled
+    lines = render(build_table(study, found, results), "md").splitlines()
+    assert lines[2] == "| method | accuracy % ↑ | NLL ↓ | logit norm |"
+    assert lines[4] == "| cross-entropy | 72.00 ± 2.00 | 1.100 ± 0.100 | 5.00 ± 0.00 |"
+    # accuracy: differences 5, 5, 6: interval 5.33 ± 1.43, clear; NLL: -0.1, 0.1, -0.1: within noise
+    assert lines[5] == "| focal | **77.33** ± 2.52 | **1.067** ± 0.153 ≈ | 5.00 ± 0.00 ≈ |"
+    assert "within noise of cross-entropy" in lines[7]
+
+
+def test_differences_by_hand(filled):
+    study, found, results = filled
+    lines = differences(build_table(study, found, results)).splitlines()
+    assert len(lines) == 5  # the baseline has no row
+    assert lines[4].startswith("| focal | 3 | +5.33 (+3.90 to +6.77) | -0.033 (-0.320 to +0.254) ≈ |")
+
+
+def test_comma_separated_values_are_not_rounded(filled):
+    study, found, results = filled
+    rows = list(csv.DictReader(io.StringIO(render(build_table(study, found, results), "csv"))))
+    row = next(row for row in rows if row["method"] == "focal" and row["metric"] == "clean.accuracy")
+    assert float(row["mean"]) == pytest.approx(100 * (0.75 + 0.77 + 0.80) / 3)
+    assert float(row["difference"]) == pytest.approx(16 / 3)
+    assert (row["seeds"], row["best"], row["within_noise"]) == ("3", "True", "False")
+
+
+def test_latex(filled):
+    study, found, results = filled
+    text = render(build_table(study, found, results), "latex")
+    assert r"\begin{tabular}{lrrr}" in text
+    assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
+    assert r"focal & $\mathbf{77.33} \pm 2.52$ & $\mathbf{1.067} \pm 0.153^{\approx}$" in text
+    assert r"accuracy \% $\uparrow$" in text
+
+
+def test_unknown_format(filled):
+    study, found, results = filled
+    with pytest.raises(SurefootError, match="Unknown format 'latx'. Did you mean 'latex'?"):
+        render(build_table(study, found, results), "latx")
+
+
+def test_columns_that_a_scale_leaves_out_are_left_out(filled, tmp_path):
+    _, found, results = filled
+    table = {"columns": ["clean.accuracy", "clean.brier"]}
+    study = read_study(str(write(tmp_path, **{**CHANGES, "table": table})), "smoke")
+    assert [column.name for column in build_table(study, found, results).columns] == ["clean.accuracy"]
+
+
+def test_missing_cells_are_told(filled):
+    study, found, results = filled
+    results.path(next(cell for cell in found if cell.labels["method"] == "focal").name).unlink()
+    text = render(build_table(study, found, results), "md")
+    assert "5 of 6 cells are finished." in text
+    assert "| focal | **78.50** ± 2.12" in text
+
+
+def test_the_paper_stands_beside_or_apart(filled, tmp_path):
+    _, found, results = filled
+    published = [{"method": "focal", "clean.accuracy": [93.25, 0.5], "clean.nll": 0.4}]
+    apart = read_study(str(write(tmp_path, **CHANGES, paper="macs", place="Table 1", published=published)), "smoke")
+    text = render(build_table(apart, found, results), "md")
+    assert "93.25" not in text
+    assert "in another setting" in published_text(apart)
+    assert "| focal | 93.25 ± 0.50 | 0.400 |" in published_text(apart)
+    beside = read_study(str(write(tmp_path, **CHANGES, published=published, same_setting=True)), "smoke")
+    text = render(build_table(beside, found, results), "md")
+    assert "**77.33** ± 2.52 [paper: 93.25 ± 0.50]" in text
+    assert "≈ [paper: 0.400]" in text
+    assert published_text(beside) == ""
+
+
+def test_an_axis_in_the_columns(tmp_path):
+    found = cells(tmp_path, fractions=[0.5, 1.0], table={"columns": ["clean.accuracy"], "across": "fraction"})
+    results = Results(tmp_path / "results")
+    for cell in found:
+        results.begin(cell.name, whole(cell.recipe), {})
+        value = {"accuracy": (0.5 if cell.labels["method"] == "focal" else 0.4) * cell.labels["fraction"]}
+        results.add(cell.name, cell.measure_name("clean"), cell.measure["clean"], value, {})
+    lines = render(build_table(read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, results), "md").splitlines()
+    assert lines[2] == "| method | 0.5: accuracy % ↑ | 1.0: accuracy % ↑ |"
+    assert lines[4:6] == ["| cross-entropy | 20.00 | 40.00 |", "| focal | **25.00** | **50.00** |"]
+
+
+def test_wins_and_ties_by_hand(tmp_path):
+    """Four configurations: focal wins one, cross-entropy one, one is a tie at the shown digits, one is incomplete."""
+    models = {name: {"name": "small-resnet", "feature_dim": number} for number, name in enumerate("abcd", 8)}
+    found, results = cells(tmp_path, models=models), Results(tmp_path / "results")
+    values = {"a": (0.5, 0.6), "b": (0.7, 0.6), "c": (0.50001, 0.50002), "d": (0.1, None)}
+    for cell in found:
+        value = values[cell.labels["model"]][cell.labels["method"] == "focal"]
+        if value is not None:
+            results.begin(cell.name, whole(cell.recipe), {})
+            results.add(cell.name, cell.measure_name("clean"), cell.measure["clean"], {"accuracy": value}, {})
+    wins = count_wins(found, results, "clean.accuracy")
+    assert wins.configurations == 3
+    assert wins.wins == {"cross-entropy": 1, "focal": 1}
+    assert wins.ties == {"cross-entropy": 1, "focal": 1}
+    assert "in so many of 3 configurations: cross-entropy 1 (1 ties), focal 1 (1 ties)" in wins_text(wins)
+
+
+def test_results_of_other_defaults_do_not_count(filled):
+    """A default that changes its value changes no name, but the file says what was run."""
+    _, found, results = filled
+    record = results.read(found[0].name)
+    assert results.metrics(found[0], "clean") is not None
+    record["recipe"]["training"]["momentum"] = 0.5
+    results.begin(found[0].name, record["recipe"], {})
+    assert results.missing(found[0]) == ["clean", "logits"]

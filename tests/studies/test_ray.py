@@ -1,0 +1,96 @@
+"""Cells as Ray tasks on a real cluster of two nodes, one of which dies in the middle."""
+
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+from tiny import cells, write
+
+from surefoot.errors import SurefootError
+from surefoot.studies.engines import Here
+from surefoot.studies.layout import build_table
+from surefoot.studies.reading import read_study
+from surefoot.studies.rendering import render
+from surefoot.studies.results import Results
+from surefoot.studies.running import run_study
+
+
+@pytest.fixture
+def cluster(monkeypatch, recwarn):
+    """A head that computes nothing and two nodes of one processor each."""
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    small = {"object_store_memory": 80 * 2**20}
+    notice = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 5}
+    head = {"num_cpus": 0, "include_dashboard": False, "_system_config": notice, **small}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
+    monkeypatch.setenv("RAY_ADDRESS", made.address)
+    yield made, nodes
+    ray.shutdown()
+    made.shutdown()
+
+
+def below(parent):
+    """The processes that a process started, and theirs."""
+    lines = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [(int(pid), int(above), words) for pid, above, words in (line.split(None, 2) for line in lines)]
+    found, grown = {parent}, True
+    while grown:
+        more = {pid for pid, above, _ in rows if above in found} - found
+        found, grown = found | more, bool(more)
+    return [words for pid, _, words in rows if pid in found - {parent}]
+
+
+def test_a_node_dies_and_the_study_completes(tmp_path, cluster):
+    """Both nodes are at work when one is killed; its cell goes on elsewhere, and the table equals the local one."""
+    made, nodes = cluster
+    from surefoot.studies.ray_engine import OnRay
+
+    found = cells(tmp_path, training={"epochs": 6, "batch_size": 64})
+    raylet = nodes[0].all_processes["raylet"][0].process.pid
+    outcomes, deadline = [], time.monotonic() + 120
+    study = threading.Thread(target=lambda: outcomes.append(run_on_ray(found, tmp_path / "ray", OnRay(jobs=2))))
+    study.start()
+    runs = tmp_path / "ray" / "work" / "runs"
+    while not (any("studies.worker" in words for words in below(raylet)) and len(list(runs.glob("*/state/epoch-*"))) == 2):
+        assert time.monotonic() < deadline
+        assert study.is_alive()
+        time.sleep(0.05)
+    made.remove_node(nodes[0], allow_graceful=False)
+    study.join(120)
+    report = outcomes[0]
+    assert (len(report.outcomes), report.failed) == (2, [])
+    local = run_study(found, Here(), Results(tmp_path / "local" / "results"), tmp_path / "local" / "work", tell=print)
+    assert local.failed == []
+    tables = [table(tmp_path, found, tmp_path / engine / "results") for engine in ("ray", "local")]
+    assert tables[0] == tables[1]
+    assert "cross-entropy" in tables[0]
+
+
+def run_on_ray(found, folder, engine):
+    return run_study(found, engine, Results(folder / "results"), folder / "work", tell=print)
+
+
+def table(tmp_path, found, folder):
+    study = read_study(str(write(tmp_path)), "smoke")
+    return render(build_table(study, found, Results(folder)), "csv")
+
+
+def test_no_cluster_is_one_line(monkeypatch):
+    from surefoot.studies.ray_engine import OnRay
+
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setattr("ray.init", refuse)
+    with pytest.raises(SurefootError, match="No Ray cluster is running here: start one with `ray start --head`"):
+        next(OnRay(jobs=1).run([]), None)
+    assert os.environ["RAY_ADDRESS"] == "127.0.0.1:1"
+
+
+def refuse(**_):
+    raise ConnectionError("nothing there")

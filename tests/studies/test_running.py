@@ -1,0 +1,222 @@
+"""Studies that really run: nothing twice, nothing lost, and a failure stays alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tiny import cells, write
+
+from surefoot.errors import SurefootError
+from surefoot.studies.cells import cells_of
+from surefoot.studies.engines import Here, Local, find_engine
+from surefoot.studies.layout import build_table
+from surefoot.studies.reading import read_study, study_names
+from surefoot.studies.results import Results
+from surefoot.studies.running import run_study, threads_for
+from surefoot.studies.worker import job_of
+from surefoot.training import loop
+
+
+def run(found, folder, engine=None, **options):
+    said = []
+    engine = Here() if engine is None else engine
+    report = run_study(found, engine, Results(folder / "results"), folder / "work", tell=said.append, **options)
+    return report, said
+
+
+def files(folder):
+    """When each file of results and weights was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.suffix in (".json", ".safetensors", ".log")}
+
+
+def test_a_finished_study_is_not_run_again(tmp_path, monkeypatch):
+    found = cells(tmp_path, measure={"clean": {}, "temperature": {}})
+    report, said = run(found, tmp_path)
+    assert (report.cells, report.done_before, len(report.outcomes), report.failed) == (2, 0, 2, [])
+    assert said[0] == "2 cells, 0 finished before, 2 to do"
+    metrics = Results(tmp_path / "results").metrics(found[0], "clean")
+    assert 0 <= metrics["accuracy"] <= 1
+    assert metrics["nll"] > 0
+    before = files(tmp_path)
+    monkeypatch.setattr(loop, "train", lambda *_: 1 / 0)
+    report, _ = run(found, tmp_path)
+    assert (report.done_before, report.outcomes) == (2, ())
+    assert files(tmp_path) == before
+
+
+def test_what_is_new_is_measured_on_weights_that_are_there(tmp_path, monkeypatch):
+    """A second study with the same baseline and other measurements trains nothing that the first trained."""
+    run(cells(tmp_path), tmp_path)
+    trained, real = [], loop.train
+    monkeypatch.setattr(loop, "train", lambda *a: trained.append(1) or real(*a))
+    others = {"cross-entropy": "cross-entropy", "label-smoothing": "label-smoothing"}
+    found = cells(tmp_path, name="second", title="Second", methods=others, measure={"clean": {}, "logits": {}})
+    report, _ = run(found, tmp_path)
+    assert len(trained) == 1  # label smoothing
+    assert len(report.outcomes) == 2  # the baseline got its logits
+    results = Results(tmp_path / "results")
+    assert results.missing(found[0]) == results.missing(found[1]) == []
+    assert len(list((tmp_path / "results" / "cells").iterdir())) == 3
+    assert len(results.read(found[0].name)["measurements"]) == 2
+
+
+def test_main_measures_all_that_it_says(tmp_path):
+    """The first cell of the shipped main comparison at smoke scale: every column of its table has a number."""
+    study = read_study("main", "smoke")
+    found = cells_of(study)[:1]
+    assert run(found, tmp_path)[0].failed == []
+    table = build_table(study, found, Results(tmp_path / "results"))
+    assert [column.name for column in table.columns] == list(study.table.columns)
+    assert all(entry is not None for entry in table.rows[("cross-entropy",)])
+
+
+@pytest.mark.stress
+def test_every_shipped_study_runs_at_smoke_scale(tmp_path):
+    """Its first cell; what they share is trained once."""
+    for name in study_names():
+        study = read_study(name, "smoke")
+        found = cells_of(study)[:1]
+        assert run(found, tmp_path)[0].failed == [], name
+        assert any(build_table(study, found, Results(tmp_path / "results")).rows.values()), name
+    assert len(list((tmp_path / "work" / "runs").glob("*/model.safetensors"))) < 12
+
+
+def test_a_cell_says_where_it_comes_from(tmp_path):
+    found = cells(tmp_path, methods={"focal": {"name": "focal", "gamma": 3}}, baseline=None)
+    run(found, tmp_path)
+    record = json.loads((tmp_path / "results" / "cells" / f"{found[0].name}.json").read_text())
+    assert record["recipe"]["objective"] == {"name": "focal", "gamma": 3.0}
+    assert set(record["versions"]) == {"python", "torch", "timm", "machine"}
+    assert record["training"]["epochs"] == 1
+    assert record["training"]["seconds"] > 0
+    assert str(tmp_path) not in json.dumps(record)  # no path of this machine
+    assert not list((tmp_path / "results").rglob("*.safetensors"))
+
+
+def test_same_numbers_from_the_same_study(tmp_path):
+    found = cells(
+        tmp_path, methods={"macs": "macs"}, baseline=None, measure={"clean": {}, "noise": {"levels": [20], "draws": 2}}
+    )
+    for folder in ("a", "b"):
+        run(found, tmp_path / folder)
+    one, two = (Results(tmp_path / folder / "results") for folder in ("a", "b"))
+    for label in ("clean", "noise"):
+        assert one.metrics(found[0], label) == two.metrics(found[0], label)
+
+
+def test_a_failed_cell_stops_no_other_and_is_told_with_its_log(tmp_path):
+    """One recipe cannot be built, one measurement breaks, the rest is computed."""
+    methods = {"bad": {"name": "focal", "gamma": -1}, "focal": "focal"}
+    broken = {"measurement": "attacks", "names": ["fgsn"], "max_images": 5}
+    found = cells(tmp_path, methods=methods, baseline=None, measure={"broken": broken, "clean": {}})
+    report, said = run(found, tmp_path)
+    assert len(report.failed) == 2
+    results = Results(tmp_path / "results")
+    assert results.missing(found[0]) == ["broken", "clean"]
+    assert results.missing(found[1]) == ["broken"]
+    told = {outcome.cell: outcome for outcome in report.failed}
+    assert "gamma must be at least 0" in told[found[0].name].said
+    assert "Unknown attack 'fgsn'" in told[found[1].name].said
+    assert "Traceback" in told[found[0].name].log.read_text()
+    assert sum("FAILED" in line for line in said) == 2
+
+
+def test_a_process_that_dies_is_a_failed_cell(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n'surefoot.studies.worker' in ' '.join(sys.orig_argv) and os._exit(9)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    report, said = run(cells(tmp_path), tmp_path, Local(jobs=2))
+    assert len(report.failed) == 2
+    assert "FAILED: no word in its log" in said[1]
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def workers(folder):
+    """Processes that work in a folder."""
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in found.splitlines() if "surefoot.studies.worker" in line and str(folder) in line]
+
+
+def test_a_killed_study_goes_on_from_the_last_epoch(tmp_path):
+    """kill -9 in the middle of training: no worker is left, and the same command computes only the epochs that are missing."""
+    path = write(tmp_path, methods={"cross-entropy": "cross-entropy"}, training={"epochs": 12, "batch_size": 64})
+    command = [sys.executable, "-m", "surefoot", "study", "run", str(path), "--results", str(tmp_path / "results")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    runs = tmp_path / ".study-work" / "runs"
+    wait_for(lambda: list(runs.glob("*/state/epoch-*")))
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_for(lambda: not workers(tmp_path))
+    history = next(runs.glob("*/history.jsonl"))
+    done = [json.loads(line) for line in history.read_text().splitlines()]
+    assert 1 <= len(done) < 12
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "1 cells, 0 finished before, 1 to do" in again.stderr
+    assert "| cross-entropy |" in again.stdout
+    whole = [json.loads(line) for line in history.read_text().splitlines()]
+    assert whole[: len(done)] == done  # those epochs were not computed again
+    assert len(whole) == 12
+
+
+def test_an_interrupted_study_leaves_no_worker(tmp_path):
+    engine = Local(jobs=2).run([job_of(cell, ["clean"], tmp_path / "results", tmp_path / "work") for cell in cells(tmp_path)])
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(engine)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert workers(tmp_path) == []
+
+
+@pytest.mark.stress
+def test_a_cell_trained_by_two_processes(tmp_path):
+    """The same cell, by one process and by two: the same name, and numbers that differ by rounding only."""
+    found = cells(tmp_path, methods={"cross-entropy": "cross-entropy"})
+    both = []
+    for processes in (1, 2):
+        report, _ = run(found, tmp_path / str(processes), processes=processes)
+        assert report.failed == [], report.failed[0].log.read_text()
+        both.append(Results(tmp_path / str(processes) / "results").metrics(found[0], "clean"))
+    assert both[0]["nll"] == pytest.approx(both[1]["nll"], rel=0.05)
+
+
+def test_weights_stay_out_of_the_results(tmp_path):
+    found = cells(tmp_path)
+    with pytest.raises(SurefootError, match="work must be outside of the results"):
+        run_study(found, Here(), Results(tmp_path), tmp_path / "work")
+
+
+def test_cores_are_divided(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    assert [threads_for(jobs) for jobs in (1, 2, 3, 16)] == [8, 4, 2, 1]
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert [threads_for(jobs) for jobs in (1, 2, 8)] == [2, 2, 1]
+
+
+def test_engines_by_name():
+    assert find_engine("local", 2) == Local(jobs=2)
+    with pytest.raises(SurefootError, match="Unknown engine 'lokal'. Did you mean 'local'?"):
+        find_engine("lokal", 1)
+    with pytest.raises(SurefootError, match="Engine 'local' does not take gpus"):
+        find_engine("local", 1, gpus=1.0)
+    with pytest.raises(SurefootError, match="jobs must be at least 1"):
+        find_engine("local", 0)

@@ -1,0 +1,111 @@
+"""The studies that come with the package: every one is valid at every scale, and covers the papers."""
+
+import pytest
+import timm
+import torchvision
+
+from surefoot.data.loading import DATASETS
+from surefoot.models.building import MODELS
+from surefoot.studies.cells import cells_of, needs_root
+from surefoot.studies.layout import as_pair
+from surefoot.studies.measuring import check_measure
+from surefoot.studies.reading import SCALES, read_study, study_names
+from surefoot.studies.schema import AXES
+from surefoot.training.recipes import Recipe
+
+PAPERS = {
+    "macs-table": range(1, 12),
+    "discriminative-table": range(1, 6),
+    "discriminative-figure": range(8, 12),
+    "magnma-table": range(1, 6),
+    "representation-table": range(1, 11),
+}
+OTHERS = ["main", "hyperparameters", "macs-wins", *(f"representation-figure{number}" for number in (3, 4, 7, 12, 25))]
+
+
+def test_every_table_of_the_papers_is_there():
+    wanted = {f"{words}{number}" for words, numbers in PAPERS.items() for number in numbers} | set(OTHERS)
+    assert set(study_names()) == wanted
+
+
+THEIRS = {*timm.list_models(), *(f"torchvision/{name}" for name in torchvision.models.list_models())}
+
+
+def exists(name):
+    return name in MODELS or name in THEIRS
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", study_names())
+def test_study_is_valid(name, scale):
+    study = read_study(name, scale)
+    cells = cells_of(study)
+    assert len({cell.name for cell in cells}) == len(cells)  # no two places of a grid are the same recipe
+    for cell in cells:
+        assert exists(cell.recipe.model["name"])
+        folder = cell.recipe.data["name"] not in DATASETS
+        assert folder == needs_root(study) or len(study.data) > 1
+    assert Recipe.check(vars(cells[0].recipe)) == cells[0].recipe  # the others were checked as they were made
+    if scale == "smoke":
+        assert {cell.recipe.data["name"] for cell in cells} == {"digits"}
+        assert len(cells) <= 21
+    if scale == "cpu":
+        assert {cell.labels["data"] for cell in cells} == {"cifar10-jpeg"}
+        assert {cell.recipe.model["name"] for cell in cells} == {"small-resnet"}
+    assert study.same_setting <= (scale == "full")
+    for label, options in study.measure.items():
+        check_measure(label, options)
+
+
+@pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").published])
+def test_published_figures_stand_where_ours_will(name):
+    """Labels of the paper's rows are those of the grid, their columns are measured, and percentages are percentages."""
+    study = read_study(name, "full")
+    labels = {"data": study.data, "model": study.models, "method": study.methods, "fraction": study.fractions}
+    for row in study.published:
+        for axis in AXES:
+            assert axis not in row or row[axis] in labels[axis], row
+        figures = {column: as_pair(value)[0] for column, value in row.items() if column not in AXES}
+        assert figures
+        for column, mean in figures.items():
+            assert column.split(".")[0] in study.measure, column
+            if ".accuracy" in column or ".success" in column:
+                assert 1 < mean <= 100
+
+
+def test_figures_copied_from_the_papers():
+    """Some cells of the papers, looked up by hand."""
+
+    def figure(name, column, **labels):
+        rows = read_study(name, "full").published
+        return next(as_pair(row[column]) for row in rows if labels.items() <= row.items())
+
+    assert figure("macs-table1", "clean.accuracy", data="cifar100", method="macs") == (69.23, 0.98)
+    assert figure("macs-table5", "corruptions.accuracy", data="cifar10", model="resnet50", method="macs-augmix") == (48.4, 0.2)
+    assert figure("magnma-table1", "corruptions.rms", data="cifar10", model="densenet121", method="magnma") == (1.33, 0.11)
+    assert figure("magnma-table3", "corruptions.accuracy.frost", method="trades") == (76.23, 1.37)
+    assert figure("magnma-table5", "clean.rms", method="(0.2, 5.0, 0.2, 1)") == (2.2, 0.73)
+    assert figure("discriminative-table1", "noise.accuracy.16", method="stability") == (89.12, 0.15)
+    assert figure("representation-table2", "attacks.success.pgd-weak", model="swin-tiny", method="mixup") == (80.9, None)
+
+
+def test_main_is_the_comparison_that_was_asked_for():
+    study = read_study("main", "cpu")
+    cells = cells_of(study)
+    seeds = {method: sum(cell.labels["method"] == method for cell in cells) for method in study.methods}
+    often = {"cross-entropy", "label-smoothing", "mixup", "augmix", "macs"}
+    assert seeds == {method: 5 if method in often else 2 for method in study.methods}
+    assert len(study.methods) == 16
+    assert all(cell.recipe.training["epochs"] == 20 and cell.recipe.data["fraction"] == 0.25 for cell in cells)
+    assert study.measure["corruptions"]["max_images"] == 2000
+
+
+def test_tables_share_their_baseline():
+    names = ("main", "macs-table1", "macs-table8", "magnma-table2", "discriminative-table1", "representation-table3")
+    for scale in ("smoke", "cpu"):
+        baselines = []
+        for name in names:
+            cells = cells_of(read_study(name, scale))
+            whole = [c for c in cells if c.labels["method"] == "cross-entropy" and c.seed == 0 and c.labels["fraction"] == 1]
+            baselines += [cell.name for cell in whole]
+        assert len(set(baselines)) == 1
