@@ -39,6 +39,7 @@ from .corrupting import (
 from .depths import Depth, find_depth
 from .examples import confident_mistakes, corrupted_examples, example_points, places_of
 from .geometric import geometry_points, geometry_steps, summarise_geometry
+from .outcomes import outcomes
 from .records import Record, Workbook
 from .result import DATA, Audit
 from .setting import Setting, measure_speed
@@ -89,23 +90,23 @@ def audit(
     sample = next(iter(chosen.batches(SAMPLE, shuffle=generator(0, "preflight"), device=place)))
     findings = check_first(model, sample, data)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
-    with global_seed(seed, "speed"):
+    with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
         speed = measure_speed(model, sample, batch_size)
-    setting = Setting(model, data, split, chosen, find_depth(depth), place, batch_size, seed, speed, copies)
-    book = Workbook(None if output is None else Path(output) / DATA / "work" / key_of(setting, sample, calibrate_on))
-    shown: dict[str, Any] = {"seed": seed, "title": f"auditing {name}", "progress": progress}
-    clean = answers_on(chosen, "clean", setting, book, **shown)
-    refuse_seen(model, clean, data, allow_leakage)
-    held_out = calibrate_on if isinstance(calibrate_on, Predictions) else None
-    if calibrate_on in SPLITS:
-        held_out = answers_on(data.split(str(calibrate_on)), "held-out", setting, book, **shown)
-    source = choose_temperatures(clean, split, calibrate_on, seed, lambda _: held_out or clean)
-    steps = steps_of(setting, book, clean, source)
-    left = remaining(steps, book)
-    if progress and left > WORTH_SAYING and is_first():
-        logger.info("auditing %s (%s) takes about %s", name, setting.depth.name, in_words(left))
-    run_steps(steps, book, **shown)
-    result = assemble(setting, book, clean, source, held_out, name, findings, risks, groups)
+        setting = Setting(model, data, split, chosen, find_depth(depth), place, batch_size, seed, speed, copies)
+        book = Workbook(None if output is None else Path(output) / DATA / "work" / key_of(setting, sample, calibrate_on))
+        shown: dict[str, Any] = {"seed": seed, "title": f"auditing {name}", "progress": progress}
+        clean = answers_on(chosen, "clean", setting, book, **shown)
+        refuse_seen(model, clean, data, allow_leakage)
+        held_out = calibrate_on if isinstance(calibrate_on, Predictions) else None
+        if calibrate_on in SPLITS:
+            held_out = answers_on(data.split(str(calibrate_on)), "held-out", setting, book, **shown)
+        source = choose_temperatures(clean, split, calibrate_on, seed, lambda _: held_out or clean)
+        steps = steps_of(setting, book, clean, source)
+        left = remaining(steps, book)
+        if progress and left > WORTH_SAYING and is_first():
+            logger.info("auditing %s (%s) takes about %s", name, setting.depth.name, in_words(left))
+        run_steps(steps, book, **shown)
+        result = assemble(setting, book, clean, source, held_out, name, findings, risks, groups)
     if output is not None and is_first():
         result.save(output)
     book.close()
@@ -203,6 +204,7 @@ def assemble(
         occlusions=summarise_occlusions(setting, book),
         attacks=summarise_attacks(setting, book),
         security_curve=tuple(record.values["point"] for record in curve if record is not None),
+        outcomes=outcomes(setting, book, clean, rows),
         masking=() if signs is None else tuple(signs.values["lines"]),
         preflight=findings,
         geometry=summarise_geometry(setting, book, clean),

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from torch import Tensor
+
 from ..calibration.bins import ReliabilityBins
 from ..calibration.scoring import Scores
-from ..files import write_json
+from ..files import write_json, write_tensors
 from ..models.preflight import Finding
 from ..plain import plain
 from ..types import Estimate, Predictions
@@ -230,5 +232,11 @@ class Audit(PredictionsAudit):
     occlusions: tuple[Condition, ...]
     attacks: dict[str, AttackSummary]
     security_curve: tuple[dict[str, Any], ...]
+    outcomes: dict[str, Tensor]  # of every image: see outcomes.py
     masking: tuple[str, ...]
     preflight: tuple[Finding, ...]
+
+    def save(self, folder: str | Path) -> Path:
+        """Write also what became of every image."""
+        write_tensors(Path(folder) / DATA / "outcomes.safetensors", self.outcomes)
+        return super().save(folder)
