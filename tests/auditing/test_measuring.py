@@ -98,10 +98,6 @@ def test_what_is_written(audit):
     assert written["subject"]["images"] == len(found.predictions)
     kept = sorted(path.name for path in (folder / "audit-data").iterdir())
     assert kept == ["outcomes.safetensors", "points.json", "predictions.safetensors"]
-        "outcomes.safetensors",
-        "points.json",
-        "predictions.safetensors",
-    ]
 
 
 def test_same_seed_same_numbers_other_seed_other_noise(audit, run, digits, small):
