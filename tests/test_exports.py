@@ -18,7 +18,9 @@ PUBLIC = {
     " add_gaussian_noise add_uniform_noise frost_photographs",
     "surefoot.attacks": "fgsm pgd kl_pgd noise autoattack evaluate transfer security_curve masking_signs",
     "surefoot.calibration": "Predictions scores reliability fit_temperature scale_features difference",
-    "surefoot.geometry": "margins",
+    "surefoot.geometry": "margins sensitivity input_curvature fisher_trace class_centres class_means cone_index bias_dependence"
+    " feature_statistics hessian_curvature certify radius_estimates neural_collapse representation_plane loss_landscape"
+    " layer_projection linear_probe spectral_complexity scale_transformed",
     "surefoot.views": "GaussianNoise GaussianBlur JPEG RotateTranslate Shear AutoContrast Equalize Posterize Solarize"
     " AugMixChains MixedTone Chain OneOf View build_view",
 }
