@@ -88,3 +88,12 @@ def test_errors_are_one_line(surefoot, folder, arguments, message):
 def test_no_target(surefoot, here):
     assert "No run folder at 'nowhere'." in surefoot("attack", "nowhere").err
     assert "Give a run folder" in surefoot("attack").err
+
+
+def test_the_data_flags_of_the_other_commands(surefoot, folder, here):
+    found = surefoot("attack", folder, "--stem", "imagenet")
+    assert "--stem is for --model." in found.err
+    assert "--max-images is for the test split, and --split is validation." in surefoot(
+        "attack", folder, "--max-images", 5, "--split", "validation"
+    ).err
+    assert "No class map at 'none.txt'" in surefoot("attack", folder, "--class-map", "none.txt", "--max-images", 5).err
