@@ -90,10 +90,13 @@ def test_no_target(surefoot, here):
     assert "Give a run folder" in surefoot("attack").err
 
 
-def test_the_data_flags_of_the_other_commands(surefoot, folder, here):
-    found = surefoot("attack", folder, "--stem", "imagenet")
-    assert "--stem is for --model." in found.err
-    assert "--max-images is for the test split, and --split is validation." in surefoot(
-        "attack", folder, "--max-images", 5, "--split", "validation"
-    ).err
-    assert "No class map at 'none.txt'" in surefoot("attack", folder, "--class-map", "none.txt", "--max-images", 5).err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stem", "imagenet"], "--stem is for --model."),
+        (["--max-images", 5, "--split", "validation"], "--max-images is for the test split, and --split is validation."),
+        (["--class-map", "none.txt", "--max-images", 5], "labels and class_map are for folders"),
+    ],
+)
+def test_the_data_flags_of_the_other_commands(surefoot, folder, arguments, message):
+    assert message in surefoot("attack", folder, *arguments).err
