@@ -59,9 +59,9 @@ def export_model(
 ) -> Exported:
     """Write a model as ONNX or as torch's ExportedProgram, for any number of images of this size.
 
-    Input `images` (pixels in [0, 1]), outputs `probabilities` and `logits`, both after the temperature. What is written
-    is first read back; its answers on `images`, one alone and many at once, are compared with the model's; the file takes its place
-    only if they agree. `metadata` goes into the file and, as JSON, beside it.
+    Input `images` (pixels in [0, 1]), outputs `probabilities` and `logits`, both after the temperature. What is to be written
+    is first read back, and its answers on `images`, one alone and many at once, are compared with the model's; the file takes
+    its place only if they agree. `metadata` goes into the file and, as JSON, beside it.
     """
     if format not in SUFFIXES:
         raise UnknownName("format", format, SUFFIXES)
