@@ -17,9 +17,9 @@ from surefoot.errors import SurefootError
 
 @pytest.fixture
 def pair(tmp_path):
-    """Two models on the same images, the second far too sure."""
+    """Two models on the same images, the second never sure."""
     one = small.write(tmp_path / "a", small.audit("a"), small.predictions(1))
-    two = small.write(tmp_path / "b", small.audit("b", fog=0.9), small.predictions(1, scale=40.0))
+    two = small.write(tmp_path / "b", small.audit("b", fog=0.9), small.predictions(1, scale=0.1))
     return [read_compared(one), read_compared(two / "audit.json")]
 
 
@@ -36,6 +36,7 @@ def test_clean_differences_are_those_of_the_paired_bootstrap(pair):
         assert item.paired
     assert (found["accuracy"].value, found["accuracy"].real, found["accuracy"].better) == (0, False, 0)
     assert (found["nll"].real, found["nll"].better) == (True, -1)
+    assert (found["ece"].real, found["ece"].better) == (True, -1)
 
 
 def test_without_draws_the_rest_is_unpaired_and_as_wide_as_both_intervals(pair):
@@ -79,7 +80,7 @@ def test_images_in_common(pair):
     models, notes = align([pair[0], other])
     assert notes == ["The audits saw 200 and 150 images; 150 that all saw are compared."]
     assert torch.equal(models[0].predictions.indices, (order + 7).sort().values)
-    assert torch.equal(models[0].predictions.logits * 40, models[1].predictions.logits)
+    assert torch.allclose(models[0].predictions.logits * 0.1, models[1].predictions.logits)
     assert by_name(compare([pair[0], other]))["accuracy"].value == 0
     assert compare([pair[0], other]).values["calibration.accuracy"]["a"] == pytest.approx(
         pair[0].predictions[order].correct.double().mean().item()

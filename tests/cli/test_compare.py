@@ -13,7 +13,7 @@ from surefoot.auditing.depths import DEPTHS
 @pytest.fixture
 def audits(here):
     small.write(here / "a", small.audit("ce"), small.predictions(1))
-    small.write(here / "b", small.audit("macs", fog=0.9), small.predictions(1, scale=40.0))
+    small.write(here / "b", small.audit("macs", fog=0.9), small.predictions(1, scale=0.1))
     return here
 
 
