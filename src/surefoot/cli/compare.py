@@ -102,7 +102,7 @@ def as_table(first: str, second: str, differences: list[Difference], values: dic
         shown.add_column(column, justify="right")
     shown.add_column("")
     for item in differences:
-        held = values.get(item.name, {})
+        held = {first: 1.0, second: 1 + item.value} if item.name == MCE else values.get(item.name, {})
         ends = f"{number(item.name, item.low, True)} to {number(item.name, item.high, True)}"
         pair = (number(item.name, held[name]) if name in held else "" for name in (first, second))
         shown.add_row(short(item.name), *pair, number(item.name, item.value, True), ends, verdict(item))
@@ -112,10 +112,11 @@ def as_table(first: str, second: str, differences: list[Difference], values: dic
 def short(name: str) -> str:
     """A number's name for the screen."""
     if name == MCE:
-        return "mCE relative, minus 1"
-    return (
-        name.removeprefix("calibration.").replace("temperature.calibration.", "scaled ").replace("corruptions.", "corrupted ")
-    )
+        return "mCE, relative"
+    words = {"temperature.calibration.": "scaled ", "calibration.": "", "corruptions.": "corrupted ", "attacks.": ""}
+    for part, said in words.items():
+        name = name.replace(part, said)
+    return name.replace(".", " ").replace("_", " ")
 
 
 def number(name: str, value: float, signed: bool = False) -> str:
