@@ -43,7 +43,7 @@ def test_interrupted_anywhere_it_gives_the_same_audit(run, digits, small, tmp_pa
     assert done.count("interrupted") == 3
     assert without_times(tmp_path / "again") == without_times(tmp_path / "whole")
     assert sorted(path.name for path in (tmp_path / "again" / "audit-data").iterdir()) == [
-        "outcomes.safetensors", "points.json", "predictions.safetensors"
+        "draws.safetensors", "points.json", "predictions.safetensors"
     ]  # fmt: skip
 
 

@@ -88,3 +88,15 @@ def test_errors_are_one_line(surefoot, folder, arguments, message):
 def test_no_target(surefoot, here):
     assert "No run folder at 'nowhere'." in surefoot("attack", "nowhere").err
     assert "Give a run folder" in surefoot("attack").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stem", "imagenet"], "--stem is for --model."),
+        (["--max-images", 5, "--split", "validation"], "--max-images is for the test split, and --split is validation."),
+        (["--class-map", "none.txt", "--max-images", 5], "labels and class_map are for folders"),
+    ],
+)
+def test_the_data_flags_of_the_other_commands(surefoot, folder, arguments, message):
+    assert message in surefoot("attack", folder, *arguments).err

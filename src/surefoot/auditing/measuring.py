@@ -39,7 +39,7 @@ from .corrupting import (
 from .depths import Depth, find_depth
 from .examples import confident_mistakes, corrupted_examples, example_points, places_of
 from .geometric import geometry_points, geometry_steps, summarise_geometry
-from .outcomes import outcomes
+from .pairing import paired_draws
 from .records import Record, Workbook
 from .result import DATA, Audit
 from .setting import Setting, measure_speed
@@ -204,7 +204,7 @@ def assemble(
         occlusions=summarise_occlusions(setting, book),
         attacks=summarise_attacks(setting, book),
         security_curve=tuple(record.values["point"] for record in curve if record is not None),
-        outcomes=outcomes(setting, book, clean, rows),
+        draws=paired_draws(setting, book),
         masking=() if signs is None else tuple(signs.values["lines"]),
         preflight=findings,
         geometry=summarise_geometry(setting, book, clean),

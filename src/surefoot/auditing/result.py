@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 SCHEMA = 2
-AUDIT, DATA = "audit.json", "audit-data"
+AUDIT, DATA, DRAWS = "audit.json", "audit-data", "draws.safetensors"
 
 
 @dataclass(frozen=True)
@@ -232,11 +232,11 @@ class Audit(PredictionsAudit):
     occlusions: tuple[Condition, ...]
     attacks: dict[str, AttackSummary]
     security_curve: tuple[dict[str, Any], ...]
-    outcomes: dict[str, Tensor]  # of every image: see outcomes.py
+    draws: dict[str, Tensor]  # of its means, for comparisons: see pairing.py
     masking: tuple[str, ...]
     preflight: tuple[Finding, ...]
 
     def save(self, folder: str | Path) -> Path:
-        """Write also what became of every image."""
-        write_tensors(Path(folder) / DATA / "outcomes.safetensors", self.outcomes)
+        """Write also the draws by which it can be compared."""
+        write_tensors(Path(folder) / DATA / DRAWS, {name: values.float() for name, values in self.draws.items()})
         return super().save(folder)

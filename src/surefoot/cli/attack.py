@@ -25,7 +25,7 @@ from ..plain import plain
 from ..schemas import parse_number, parse_value
 from ..types import Images, Labels
 from . import options as flag
-from .audit import from_import, from_name, from_run
+from .targets import check_ways, find_target
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 BUDGETS = "0,1/255,2/255,4/255,8/255"
@@ -49,10 +49,17 @@ def attack(
     data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
     split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
     root: flag.Root = None,
+    labels: flag.LabelFile = None,
+    class_map: flag.ClassMap = None,
     max_images: flag.MaxImages = None,
     image_size: flag.ImageSize = None,
+    crop_pct: flag.CropPct = None,
+    interpolation: flag.Interpolation = None,
+    stem: flag.Stem = None,
     mean: flag.Mean = None,
     std: flag.Std = None,
+    workers: flag.Workers = None,
+    skip_bad_images: flag.SkipBadImages = False,
     batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
     seed: Annotated[int, typer.Option(help="Decides random starts and intervals")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Stop after so long at each budget and say what is proven")] = None,
@@ -64,38 +71,40 @@ def attack(
     quiet: flag.Quiet = False,
 ) -> None:
     """Attack the images of a split at several budgets; accuracy, confidence and calibration under attack."""
-    if sum(given is not None for given in (target, model, import_)) != 1:
-        raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import.")
+    check_ways(target, model, import_)
     ATTACKS.load(attack)
     if eps is not None and attack in FIXED:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
     budgets, options = parse_budgets(eps or BUDGETS), parse_options(set or [])
     if "eps" in options:
         raise SurefootError("The budget is --eps, not --set eps.")
-    data_options = flag.given(root=root, max_images=max_images, image_size=flag.parse_size(image_size))
-    normalisation = flag.given(mean=flag.parse_channels("--mean", mean), std=flag.parse_channels("--std", std))
-    if target is not None:
-        if normalisation:
-            raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
-        found = from_run(target, data, data_options)
-    elif data is None:
-        raise SurefootError("--data must be given with --model and --import.")
-    elif model is not None:
-        found = from_name(model, checkpoint, pretrained, data, data_options, normalisation)
-    else:
-        found = from_import(import_ or "", data, data_options, normalisation)
+    data_options = flag.data_options(
+        root=root,
+        labels=labels,
+        class_map=class_map,
+        max_images=max_images,
+        image_size=image_size,
+        crop_pct=crop_pct,
+        interpolation=interpolation,
+        workers=workers,
+        skip_bad_images=skip_bad_images,
+    )
+    if max_images is not None and split != "test":
+        raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
+    weights = (model, checkpoint, pretrained, import_)
+    found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
     place = pick_device(device)
     subject = found.model.to(place)
-    images, labels = whole(found.data.split(split), batch_size, place)
+    images, answers = whole(found.data.split(split), batch_size, place)
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
     points = security_curve(
-        subject, images, labels, attack, budgets, options=options, seconds=seconds, progress=not quiet, folder=keep, **run
+        subject, images, answers, attack, budgets, options=options, seconds=seconds, progress=not quiet, folder=keep, **run
     )
     signs = []
     largest = 8 / 255 if attack in FIXED else max(budgets)
     if not no_check and largest > 0:
         norm = str(options.get("norm", "linf"))
-        signs = masking_signs(subject, images[:CHECKED], labels[:CHECKED], largest, norm, **run)
+        signs = masking_signs(subject, images[:CHECKED], answers[:CHECKED], largest, norm, **run)
     rows = [plain(asdict(point)) for point in points]
     if output is not None:
         write_text(output, as_csv(points))

@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from torch import nn
 
 from ..auditing.abstaining import RISKS
 from ..auditing.measuring import audit as measure
 from ..auditing.predicted import audit_predictions
 from ..auditing.subgroups import read_groups
 from ..auditing.temperatures import CROSS_FIT
-from ..data.dataset import Dataset, Split
-from ..data.loading import load_data
-from ..data.settings import settings_of
+from ..data.dataset import Split
 from ..data.splitting import SPLITS
 from ..errors import SurefootError
-from ..models.foreign import adapt_any
-from ..models.loading import load_model
-from ..registry import import_target
 from ..report.page import write_page
 from ..report.reading import read_audit
 from ..report.verdict import verdict
 from ..training.processes import is_first, launch, launched
-from ..training.runs import Run, load_run
 from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
+from .targets import WAYS, Target, data_of_run, find_target, from_import, from_name, from_run
+
+__all__ = ["Target", "app", "data_of_run", "from_import", "from_name", "from_run"]
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is audited, on which data, under which name; and by default where its page goes and its temperature comes from."""
-
-    model: nn.Module
-    data: Dataset
-    name: str
-    folder: Path
-    calibrate_on: str = CROSS_FIT
 
 
 @app.command()
@@ -100,30 +84,24 @@ def audit(
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
     if sum(given is not None for given in (target, model, import_, predictions)) != 1:
-        raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import, or --predictions.")
-    data_options = flag.given(
+        raise SurefootError(f"Give {WAYS}, or --predictions.")
+    data_options = flag.data_options(
         root=root,
         labels=labels,
         class_map=class_map,
         max_images=max_images,
+        image_size=image_size,
         crop_pct=crop_pct,
-        image_size=flag.parse_size(image_size),
         interpolation=interpolation,
         workers=workers,
         skip_bad_images=skip_bad_images,
     )
-    normalisation = flag.given(mean=flag.parse_channels("--mean", mean), std=flag.parse_channels("--std", std))
     if max_images is not None and split != "test":
         raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
-    if stem is not None and model is None:
-        raise SurefootError("--stem is for --model.")
     source = parse_source(calibrate_on)
     if predictions is not None:
-        given = {
-            **data_options,
-            **normalisation,
-            **flag.given(data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained),
-        }
+        model_options = flag.given(mean=mean, std=std, data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained)
+        given = {**data_options, **model_options}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
         folder = output or Path("audits") / predictions.stem
@@ -133,17 +111,8 @@ def audit(
         audit_predictions(answers, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet)
         return
-    if target is not None:
-        if normalisation:
-            raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
-        found = from_run(target, data, data_options)
-    elif data is None:
-        raise SurefootError("--data must be given with --model and --import.")
-    elif model is not None:
-        model_options = {**normalisation, **flag.given(stem=stem)}
-        found = from_name(model, checkpoint, pretrained, data, data_options, model_options)
-    else:
-        found = from_import(import_ or "", data, data_options, normalisation)
+    weights = (model, checkpoint, pretrained, import_)
+    found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
     folder = output or found.folder
     default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
@@ -181,51 +150,3 @@ def show(folder: Path, json_: bool, quiet: bool) -> None:
             print(f"! {finding['message']} {finding['advice']}")
         print("\n".join(verdict(plain)))
         print(f"page: {page}")
-
-
-def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
-    """The predictor of a run folder, on the data it names or on others."""
-    run = load_run(target)
-    dataset = data_of_run(run, target, data, options)
-    own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
-    return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT)
-
-
-def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any]) -> Dataset:
-    """The data that a run names, or others, with the pixels that its model wants."""
-    section = run.recipe.data or {}
-    if data is not None and data != section.get("name"):
-        section = {"name": data, "seed": section.get("seed", 0)}
-    elif not section:
-        raise SurefootError(f"The data of '{target}' came from Python and have no name: give --data.")
-    settings = settings_of(run.recipe.model["name"], run.recipe.model["pretrained"]) if run.recipe.model else None
-    size = {} if "image_size" in section else {"image_size": run.model.image_size}
-    return load_data(**{**size, **section, **options}, model=settings)
-
-
-def from_name(
-    model: str,
-    checkpoint: Path | None,
-    pretrained: bool,
-    data: str,
-    options: dict[str, Any],
-    model_options: dict[str, Any],
-) -> Target:
-    """A named model with weights from a file or as published."""
-    if checkpoint is None and not pretrained:
-        raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
-    dataset = load_data(data, **options, model=settings_of(model, pretrained))
-    weights: dict[str, Any] = {"checkpoint": None if checkpoint is None else str(checkpoint), "pretrained": pretrained}
-    loaded = load_model(model, data=dataset, seed=0, **weights, **model_options).eval()
-    return Target(loaded, dataset, model, Path("audits") / model.replace("/", "-"))
-
-
-def from_import(target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any]) -> Target:
-    """Any module, from a function without arguments; without --mean and --std it takes pixels in [0, 1]."""
-    module = import_target("import", target)()
-    if not isinstance(module, nn.Module):
-        raise SurefootError(f"'{target}' must give an nn.Module, got {type(module).__name__}.")
-    dataset = load_data(data, **options)
-    mean, std = normalisation.get("mean", 0.0), normalisation.get("std", 1.0)
-    subject = adapt_any(module, mean, std, dataset.image_size, channels=dataset.channels)
-    return Target(subject, dataset, target, Path("audits") / target.replace(":", "-"))

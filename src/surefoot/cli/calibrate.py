@@ -17,7 +17,7 @@ from ..models.prediction import pick_device, predict
 from ..plain import plain
 from ..training.runs import load_run, write_calibrated
 from . import options as flag
-from .audit import data_of_run
+from .targets import data_of_run
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 

@@ -34,6 +34,11 @@ def given(**flags: Any) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None and value is not False}
 
 
+def data_options(*, image_size: str | None, **flags: Any) -> dict[str, Any]:
+    """The flags that say how data are read, as options of `load_data`."""
+    return given(**flags, image_size=parse_size(image_size))
+
+
 def parse_size(text: str | None) -> int | tuple[int, int] | None:
     """`224` or `400x500` (height x width)."""
     if text is None:

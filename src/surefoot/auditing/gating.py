@@ -1,0 +1,140 @@
+"""Rules that an audit must hold, for other people's CI: `ece < 0.03`, `accuracy: no worse than baseline.json by 0.01`.
+
+Works on the plain values of `audit.json` and imports no torch, so that a check takes no longer than it must.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import SurefootError
+from ..schemas import parse_number
+from .naming import Number, find_number, good_direction, numbers_in
+
+Audit = Mapping[str, Any]
+Compare = Callable[[float, float], bool]
+OPERATORS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+BOUND = re.compile(r"\s*(?P<name>\S+)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>\S+)\s*")
+RELATIVE = re.compile(r"\s*(?:(?P<name>\S+)\s*:\s*)?no worse than\s+(?P<path>.+?)(?:\s+by\s+(?P<slack>\S+))?\s*")
+USUAL = (  # what a rule without a name compares
+    *("calibration.accuracy", "calibration.ece", "calibration.nll", "calibration.brier"),
+    *("corruptions.mean_accuracy", "corruptions.mean_ece", "corruptions.mean_nll"),
+)
+DEPTHLESS = ("calibration", "temperature", "thresholds", "classes", "groups")  # the same measurement at every depth
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A bound on one number, or a bound relative to another audit; `name` is empty for all the usual numbers of that."""
+
+    text: str
+    name: str
+    sign: str = ""
+    bound: float = 0.0
+    baseline: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One rule judged on one number: what was found, and the number that it must keep to."""
+
+    rule: str
+    name: str
+    found: Number
+    sign: str
+    bound: float
+    holds: bool
+
+
+def parse_rules(given: Any) -> list[Rule]:
+    """The rules of a YAML file: a list, or a list under `rules`."""
+    held = given.get("rules") if isinstance(given, dict) and given.keys() == {"rules"} else given
+    if not isinstance(held, list) or not held:
+        raise SurefootError("Rules must be a list, such as '- ece < 0.03'.")
+    return [parse_rule(as_text(item)) for item in held]
+
+
+def as_text(item: Any) -> str:
+    """YAML reads `accuracy: no worse than b.json` as a mapping."""
+    if isinstance(item, dict) and len(item) == 1:
+        name, rest = next(iter(item.items()))
+        return f"{name}: {rest}"
+    return str(item)
+
+
+def parse_rule(text: str) -> Rule:
+    """One rule."""
+    bound = BOUND.fullmatch(text)
+    if bound is not None:
+        return Rule(text.strip(), bound["name"], bound["sign"], number_in(text, bound["bound"]))
+    relative = RELATIVE.fullmatch(text)
+    if relative is not None:
+        slack = number_in(text, relative["slack"] or "0")
+        if slack < 0:
+            raise SurefootError(f"Rule '{text.strip()}' must allow at least 0, got {slack:g}.")
+        return Rule(text.strip(), relative["name"] or "", "", slack, relative["path"])
+    raise SurefootError(f"Rule '{text.strip()}' must be NAME < NUMBER (or <=, >, >=), or NAME: no worse than FILE by NUMBER.")
+
+
+def number_in(rule: str, text: str) -> float:
+    number = parse_number(text)
+    if not isinstance(number, (int, float)):
+        raise SurefootError(f"Rule '{rule.strip()}' needs a number, got '{text}'.")
+    return float(number)
+
+
+def judge(
+    rules: Sequence[Rule], audit: Audit, baselines: Mapping[str, Audit] | None = None, *, cautious: bool = False
+) -> list[Verdict]:
+    """Every rule on an audit; `cautious` takes the worse end of a number's interval. `baselines` are audits by their path."""
+    numbers = numbers_in(audit)
+    found: list[Verdict] = []
+    for rule in rules:
+        if not rule.baseline:
+            name, number = find_number(rule.name, audit, numbers)
+            found.append(settle(rule.text, name, number, rule.sign, rule.bound, cautious))
+            continue
+        before = (baselines or {})[rule.baseline]
+        check_comparable(rule, audit, before)
+        theirs = numbers_in(before)
+        for wanted in [rule.name] if rule.name else [name for name in USUAL if name in theirs]:
+            name, number = find_number(wanted, audit, numbers)
+            check_depth(rule, name, audit, before)
+            up = good_direction(name) > 0
+            old = find_number(wanted, before, theirs)[1].value
+            bound = old - rule.bound if up else old + rule.bound
+            found.append(settle(rule.text, name, number, ">=" if up else "<=", bound, cautious))
+    return found
+
+
+def depth_of(audit: Audit) -> str:
+    return str(audit["subject"].get("depth", "predictions"))
+
+
+def check_comparable(rule: Rule, audit: Audit, before: Audit) -> None:
+    """Both audits must be of the same data and split."""
+    ours, theirs = ((given["subject"]["data"].get("name"), given["subject"]["split"]) for given in (audit, before))
+    if ours != theirs:
+        said = [f"{split} split of {data or 'unnamed data'}" for data, split in (ours, theirs)]
+        raise SurefootError(f"Rule '{rule.text}' compares the {said[0]} with the {said[1]}.")
+
+
+def check_depth(rule: Rule, name: str, audit: Audit, before: Audit) -> None:
+    """A number that depends on the depth is compared only with one of the same depth."""
+    depths = depth_of(audit), depth_of(before)
+    same_anyway = name.split(".")[0] in DEPTHLESS and "corrupted" not in name
+    if depths[0] != depths[1] and not same_anyway:
+        raise SurefootError(f"Rule '{rule.text}' cannot compare {name} at depth {depths[0]} with that at depth {depths[1]}.")
+
+
+def settle(rule: str, name: str, number: Number, sign: str, bound: float, cautious: bool) -> Verdict:
+    """Whether the number, or the worse end of its interval, keeps to the bound."""
+    worse = number.high if sign.startswith("<") else number.low
+    judged = worse if cautious and worse is not None else number.value
+    slip = 1e-12 * max(1.0, abs(bound)) if sign.endswith("=") else 0.0  # 0.92 - 0.01 is not quite 0.91
+    near = bound + (slip if sign.startswith("<") else -slip)
+    return Verdict(rule, name, number, sign, bound, OPERATORS[sign](judged, near))

@@ -1,0 +1,134 @@
+"""Names of the numbers in an `audit.json`: short ones, what is nearest to a wrong one, which depth measures a missing one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import SurefootError, suggestion
+from .frames import numbers_of
+
+ENDS = ("value", "low", "high")
+HIGHER = {
+    *("accuracy", "mean_accuracy", "robust_accuracy", "top5", "auroc", "precision", "coverage", "brier_resolution"),
+    *("mean_margin", "certified_accuracy"),
+}
+LOWER = {
+    *("ece", "nll", "brier", "rms", "max_error", "debiased_ece", "adaptive_ece", "classwise_ece", "smooth_ece", "aurc"),
+    *("brier_reliability", "mean_ece", "mean_nll", "mean_rms", "pooled_rms", "mean_scaled_ece", "scaled_ece", "corrupted_ece"),
+    *("corrupted_scaled_ece", "relative_drop", "mean_error", "alexnet_mce", "success_rate", "risk"),
+}
+
+
+@dataclass(frozen=True)
+class Number:
+    """A value with its interval, where it has one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def numbers_in(audit: Mapping[str, Any]) -> dict[str, Number]:
+    """Every number of an audit by its path, such as `corruptions.cells.gaussian_noise.3.accuracy`."""
+    parts = {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
+    return {path: Number(value, low, high) for path, value, low, high in numbers_of(parts)}
+
+
+def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Number] | None = None) -> tuple[str, Number]:
+    """The whole path and the number that `name` stands for; `.low` and `.high` are the ends of its interval."""
+    numbers = numbers_in(audit) if numbers is None else numbers
+    stem, _, end = name.rpartition(".")
+    path = resolve(name, numbers)
+    if path is not None:
+        return path, numbers[path]
+    if end in ENDS and (path := resolve(stem, numbers)) is not None:
+        found = getattr(numbers[path], end)
+        if found is None:
+            raise SurefootError(f"'{path}' has no interval, so '{name}' is not defined.")
+        return f"{path}.{end}", Number(found)
+    raise SurefootError(why_missing(stem if end in ENDS else name, audit, numbers))
+
+
+def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
+    """A path as it stands, a score of the clean images, or the shortest path that goes through these words in their order."""
+    for path in (name, f"calibration.{name}"):
+        if path in numbers:
+            return path
+    parts = name.split(".")
+    found = [path for path in numbers if goes_through(path.split("."), parts)]
+    if not found:
+        return None
+    fewest = min(path.count(".") for path in found)
+    best = [path for path in found if path.count(".") == fewest]
+    if len(best) > 1:
+        raise SurefootError(f"'{name}' may be any of {len(best)} numbers; the first are {', '.join(best[:3])}.")
+    return best[0]
+
+
+def goes_through(path: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the words stand in the path in this order: the last at its end, the first of several at its start."""
+    if path[-1] != words[-1] or (len(words) > 1 and path[0] != words[0]):
+        return False
+    left = iter(path)
+    return all(word in left for word in words)
+
+
+def good_direction(name: str) -> int:
+    """1 where more is better, -1 where less is."""
+    last = [part for part in name.split(".") if part not in ENDS][-1]
+    if last in HIGHER or last in LOWER:
+        return 1 if last in HIGHER else -1
+    raise SurefootError(f"Neither more nor less of '{name}' is known to be better; give a bound, such as {last} < 1.")
+
+
+def why_missing(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Number]) -> str:
+    """One line: not defined here, measured at another depth, or unknown with the nearest name."""
+    depth = audit["subject"].get("depth")
+    if empty_at(name, audit):
+        return f"'{name}' is not defined in this audit."
+    if depth is None:
+        if name.split(".")[0] in ("corruptions", "noise", "occlusions", "attacks", "security_curve"):
+            return f"'{name}' needs the model, and this audit is of predictions alone."
+    elif measured := depths_with(name):
+        if depth not in measured:
+            return f"'{name}' is not measured at depth {depth}: surefoot audit --depth {measured[0]} does."
+        return f"'{name}' belongs to depth {depth}, and this audit does not have it."
+    return f"Unknown number '{name}'. {suggestion(name, short_names(numbers))}"
+
+
+def empty_at(name: str, audit: Mapping[str, Any]) -> bool:
+    """Whether a path leads to a number that was not defined."""
+    for path in (name, f"calibration.{name}"):
+        place: Any = audit
+        for part in path.split("."):
+            place = place.get(part, 0) if isinstance(place, dict) else 0
+        if place is None or (isinstance(place, dict) and place.keys() == set(ENDS) and place["value"] is None):
+            return True
+    return False
+
+
+def short_names(numbers: Mapping[str, Number]) -> list[str]:
+    """How people would write the paths, for suggestions."""
+    return [path.removeprefix("calibration.").replace("corruptions.cells.", "corruptions.") for path in numbers]
+
+
+def depths_with(name: str) -> list[str]:
+    """The depths that measure it, quickest first."""
+    from .depths import DEPTHS  # imports torch, which only an error needs
+
+    head, _, score = name.rpartition(".")
+    return [depth.name for depth in DEPTHS.values() if any(head == path and score for path in conditions_of(depth))]
+
+
+def conditions_of(depth: Any) -> Iterator[str]:
+    """The conditions under which a depth measures scores."""
+    yield from (f"attacks.{name}" for name in depth.attacks)
+    for name in depth.corruptions:
+        for severity in depth.severities:
+            yield f"corruptions.{name}.{severity}"
+            yield f"corruptions.cells.{name}.{severity}"
+    yield from (f"occlusions.{name}.3" for name in depth.occlusions)
+    yield from (f"noise.gaussian.{level}" for level in depth.gaussian_levels)
+    yield from (f"noise.uniform.{level}" for level in depth.uniform_levels)

@@ -1,0 +1,142 @@
+"""`surefoot compare`: audits side by side, with paired differences, and words that say which of them are real."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..auditing.aligning import Compared, read_compared
+from ..auditing.comparing import MCE, Comparison, Difference
+from ..auditing.comparing import compare as measure_differences
+from ..errors import NotFound, SurefootError
+from ..plain import plain
+from ..report.page import write_page
+from ..report.reading import read_audit
+from . import options as flag
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+PLAIN = ("nll", "mean_nll", "brier", "aurc", "auroc")  # not shown in per cent
+
+
+@app.command()
+def compare(
+    targets: Annotated[list[Path], typer.Argument(help="Run folders with an audit, audit folders or audit.json files")],
+    audit: Annotated[bool, typer.Option("--audit", help="Audit run folders that have none yet")] = False,
+    depth: Annotated[str | None, typer.Option(help="With --audit: quick, standard or full [default: quick]")] = None,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Not only each against the first")] = False,
+    seed: Annotated[int, typer.Option(help="Decides the intervals")] = 0,
+    output: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw one page for all of them")] = None,
+    json_: flag.Json = False,
+    quiet: flag.Quiet = False,
+) -> None:
+    """Put audits of the same images side by side; the first is what the others are compared with."""
+    if len(targets) < 2:
+        raise SurefootError("Give at least two run folders or audits.")
+    if depth is not None and not audit:
+        raise SurefootError("--depth is for --audit.")
+    models = [read_compared(audited(target, audit, depth or "quick", quiet)) for target in targets]
+    found = measure_differences(models, all_pairs=all_pairs, seed=seed)
+    if output is not None:
+        draw_page(output, models, found)
+    if json_:
+        print(json.dumps(plain(found)))
+    elif not quiet:
+        show(found)
+        if output is not None:
+            print(f"page: {output}")
+
+
+def audited(target: Path, make: bool, depth: str, quiet: bool) -> Path:
+    """Where the audit of a target is; a run without one is audited if that is wanted."""
+    if target.is_file() or (target / "audit.json").is_file():
+        return target
+    if not target.exists():
+        raise NotFound("run folder or audit", target)
+    if not (target / "recipe.yaml").is_file():
+        raise SurefootError(f"'{target}' holds no audit.json and is no run folder.")
+    if not make:
+        raise SurefootError(f"'{target}' has no audit yet: surefoot audit {target} makes it, or pass --audit.")
+    from ..auditing.measuring import audit as measure
+    from .audit import show as show_audit
+    from .targets import from_run
+
+    found = from_run(target, None, {})
+    options: dict[str, Any] = {"depth": depth, "calibrate_on": found.calibrate_on, "progress": not quiet}
+    measure(found.model, found.data, name=found.name, output=target, **options)
+    show_audit(target, json_=False, quiet=True)
+    return target
+
+
+def draw_page(path: Path, models: list[Compared], found: Comparison) -> None:
+    """The page of all audits, with the differences where the page can show them."""
+    audits = [read_audit(model.folder) for model in models]
+    for plain_audit, name in zip(audits, found.models, strict=True):
+        plain_audit["subject"]["name"] = name
+    shows_differences = "differences" in inspect.signature(write_page).parameters
+    more: dict[str, Any] = {"differences": found.for_page()} if shows_differences else {}
+    write_page(path, audits, **more)
+
+
+def show(found: Comparison) -> None:
+    """A table for each pair and a sentence under it."""
+    for note in found.notes:
+        print(f"! {note}")
+    pairs = dict.fromkeys((item.first, item.second) for item in found.differences)
+    for first, second in pairs:
+        own = [item for item in found.differences if (item.first, item.second) == (first, second)]
+        Console().print(as_table(first, second, own, found.values))
+        print(in_words(second, first, own, len(found.differences)))
+
+
+def as_table(first: str, second: str, differences: list[Difference], values: dict[str, dict[str, float]]) -> Table:
+    """A row for each number, for the screen."""
+    shown = Table(title=f"{second} minus {first}, 95 % intervals", title_justify="left")
+    shown.add_column("", no_wrap=True)
+    for column in (first, second, "difference", "interval"):
+        shown.add_column(column, justify="right")
+    shown.add_column("")
+    for item in differences:
+        held = {first: 1.0, second: 1 + item.value} if item.name == MCE else values.get(item.name, {})
+        ends = f"{number(item.name, item.low, True)} to {number(item.name, item.high, True)}"
+        pair = (number(item.name, held[name]) if name in held else "" for name in (first, second))
+        shown.add_row(short(item.name), *pair, number(item.name, item.value, True), ends, verdict(item))
+    return shown
+
+
+def short(name: str) -> str:
+    """A number's name for the screen."""
+    if name == MCE:
+        return "mCE, relative"
+    words = {"temperature.calibration.": "scaled ", "calibration.": "", "corruptions.": "corrupted ", "attacks.": ""}
+    for part, said in words.items():
+        name = name.replace(part, said)
+    return name.replace(".", " ").replace("_", " ")
+
+
+def number(name: str, value: float, signed: bool = False) -> str:
+    sign = "+" if signed else ""
+    if name.rpartition(".")[2] in PLAIN:
+        return f"{value:{sign}.4f}"
+    return f"{100 * value:{sign}.2f} %"
+
+
+def verdict(item: Difference) -> str:
+    said = {1: "better", -1: "worse", 0: "equal"}[item.better] if item.real else "not distinguishable"
+    return said if item.paired else f"{said} (unpaired)"
+
+
+def in_words(second: str, first: str, differences: list[Difference], compared: int) -> str:
+    """What is real."""
+    better, worse = (sum(item.real and item.better == side for item in differences) for side in (1, -1))
+    if not better + worse:
+        return f"{second} and {first} are not distinguishable in any of {len(differences)} numbers."
+    return (
+        f"{second} is really better than {first} in {better} and worse in {worse} of {len(differences)} numbers; "
+        f"the rest is not distinguishable (Holm's correction for {compared} comparisons)."
+    )

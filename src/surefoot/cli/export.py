@@ -1,0 +1,143 @@
+"""`surefoot export`: a model as ONNX or as torch's ExportedProgram, with normalisation and temperature inside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from torch import nn
+
+from ..calibration.temperature import Temperature, fit_temperature
+from ..data.dataset import Split
+from ..errors import SurefootError
+from ..files import read_json
+from ..models.exporting import SUFFIXES, export_model
+from ..models.prediction import pick_device, predict
+from ..schemas import parse_number
+from ..types import Images
+from ..version import VERSION
+from . import options as flag
+from .targets import Target, find_target
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+CHECKED = 64  # real images on which the file is compared with the model
+
+
+@app.command()
+def export(
+    target: Annotated[Path | None, typer.Argument(help="Run folder, or a calibrated copy of one")] = None,
+    format: Annotated[str, typer.Option(help="onnx, or torch for an ExportedProgram (.pt2)")] = "onnx",
+    temperature: Annotated[
+        str | None,
+        typer.Option(metavar="fit|none|NUMBER", help="[default: as the run was calibrated, else its audit's]"),
+    ] = None,
+    fit_on: Annotated[
+        str | None, typer.Option(metavar="SPLIT", help="With --temperature fit [default: calibration for a run, else test]")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Weights for --model")] = None,
+    pretrained: Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")] = False,
+    import_: Annotated[
+        str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
+    root: flag.Root = None,
+    labels: flag.LabelFile = None,
+    class_map: flag.ClassMap = None,
+    image_size: flag.ImageSize = None,
+    crop_pct: flag.CropPct = None,
+    interpolation: flag.Interpolation = None,
+    stem: flag.Stem = None,
+    mean: flag.Mean = None,
+    std: flag.Std = None,
+    workers: flag.Workers = None,
+    skip_bad_images: flag.SkipBadImages = False,
+    output: Annotated[Path | None, typer.Option(help="File to write [default: model.onnx or .pt2 in the run folder]")] = None,
+    json_: flag.Json = False,
+    quiet: flag.Quiet = False,
+) -> None:
+    """Write a model for other programs and check it against the original on images of its test split."""
+    data_options = flag.data_options(
+        root=root,
+        labels=labels,
+        class_map=class_map,
+        image_size=image_size,
+        crop_pct=crop_pct,
+        interpolation=interpolation,
+        workers=workers,
+        skip_bad_images=skip_bad_images,
+    )
+    if fit_on is not None and temperature != "fit":
+        raise SurefootError("--fit-on is for --temperature fit.")
+    weights = (model, checkpoint, pretrained, import_)
+    found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
+    subject, chosen, said = tempered(found, temperature, fit_on)
+    about: dict[str, Any] = {"name": found.name, "classes": list(found.data.class_names)}
+    about |= {"calibration": said, "surefoot": VERSION}
+    path = output or found.folder / f"model{SUFFIXES.get(format, '')}"
+    images = first_images(found.data.test, CHECKED)
+    done = export_model(subject, images, path, format=format, temperature=chosen, metadata=about)
+    result = {"path": str(done.path), "temperature": chosen, "calibration": said, "images": done.images}
+    result |= {"difference": done.difference, "relative": done.relative}
+    if json_:
+        print(json.dumps(result))
+    elif not quiet:
+        print(f"temperature: {said}")
+        print(f"largest difference {done.difference:.2g} ({done.relative:.2g} of the largest logit) on {done.images} images")
+        print(done.path)
+
+
+def first_images(split: Split, count: int) -> Images:
+    """Some real images."""
+    batch = next(iter(split.batches(count)), None)
+    if batch is None:
+        raise SurefootError("The test split has no images to check the file on.")
+    return batch.images
+
+
+def tempered(found: Target, temperature: str | None, fit_on: str | None) -> tuple[nn.Module, float, str]:
+    """The model to write, the temperature to put behind it, and where that comes from."""
+    run = found.run
+    bare = found.model if run is None else run.objective.predictor(run.model)
+    if temperature is None and run is not None and run.repair is not None:
+        if isinstance(run.repair, Temperature):
+            return bare, run.repair.temperature, f"{run.repair.temperature:.4g}, as the run was calibrated"
+        return found.model, 1.0, f"none; the repair that the run was calibrated with ({type(run.repair).__name__}) is inside"
+    if temperature is None:
+        return bare, *audited_temperature(found)
+    if temperature == "none":
+        return bare, 1.0, "none, as asked"
+    if temperature == "fit":
+        return bare, *fitted_temperature(found, bare, fit_on)
+    number = parse_number(temperature)
+    if not isinstance(number, (int, float)) or not number > 0:
+        raise SurefootError(f"--temperature must be fit, none or a positive number, got '{temperature}'.")
+    return bare, float(number), f"{number:.4g}, as asked"
+
+
+def audited_temperature(found: Target) -> tuple[float, str]:
+    """The temperature of the audit in the target's folder, where there is one that stands for all images."""
+    path = found.folder / "audit.json"
+    if not path.is_file():
+        return 1.0, "none: no audit has found one (--temperature fit finds it)"
+    scaling = read_json("audit", path).get("temperature") or {}
+    held = scaling.get("temperatures") or []
+    if len(held) != 1:
+        return 1.0, f"none: its audit has {len(held)}, each for a part of the images (--temperature fit finds one)"
+    return float(held[0]), f"{held[0]:.4g}, from its audit (fitted on {scaling['fitted_on']})"
+
+
+def fitted_temperature(found: Target, model: nn.Module, fit_on: str | None) -> tuple[float, str]:
+    """Fitted now, on images that the model was not trained on."""
+    split = fit_on or ("test" if found.run is None else "calibration")
+    if split == "train":
+        raise SurefootError("--fit-on must not be train: a model is surer of what it was trained on.")
+    place = pick_device()
+    images = found.data.split(split)
+    if len(images) == 0:
+        raise SurefootError(f"The {split} split has no images to fit a temperature on.")
+    fit = fit_temperature(predict(model.to(place), images.batches(256, device=place), place))
+    note = f"; {fit.note}" if fit.note else ""
+    return fit.temperature, f"{fit.temperature:.4g}, fitted on {len(images)} images of the {split} split{note}"

@@ -1,0 +1,74 @@
+"""`surefoot gate`: does an audit keep the rules? For other people's CI: exit code 1 and the broken rules if not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from ..auditing.gating import judge, parse_rule, parse_rules
+from ..auditing.judgements import FORMATS
+from ..errors import NotFound, SurefootError, UnknownName
+from ..files import read_json, write_text
+from ..report.reading import SCHEMA
+from . import options as flag
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def gate(
+    audit: Annotated[Path, typer.Argument(help="audit.json, or the folder that holds it")],
+    rules: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="A list of rules")] = None,
+    rule: Annotated[
+        list[str] | None, typer.Option(help="A rule, such as 'ece < 0.03' or 'no worse than old.json by 0.01'; may be repeated")
+    ] = None,
+    cautious: Annotated[bool, typer.Option("--cautious", help="Judge by the worse end of every interval")] = False,
+    format: Annotated[str, typer.Option(help=", ".join(FORMATS))] = "text",
+    output: Annotated[Path | None, typer.Option(help="Write the outcome to this file too")] = None,
+    quiet: flag.Quiet = False,
+) -> None:
+    """Judge an audit by rules; exits with 1 if one is broken."""
+    if format not in FORMATS:
+        raise UnknownName("format", format, FORMATS)
+    read = read_numbers(audit)
+    wanted = [] if rules is None else parse_rules(read_yaml(rules))
+    wanted += [parse_rule(text) for text in rule or ()]
+    if not wanted:
+        raise SurefootError("Give --rules FILE or --rule 'NAME < NUMBER'.")
+    beside = Path() if rules is None else rules.parent
+    baselines = {one.baseline: read_numbers(baseline_at(one.baseline, beside)) for one in wanted if one.baseline}
+    verdicts = judge(wanted, read, baselines, cautious=cautious)
+    text = FORMATS[format](str(read["subject"]["name"]), verdicts)
+    if output is not None:
+        write_text(output, text)
+    if not quiet:
+        print(text, end="")
+    if not all(verdict.holds for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def baseline_at(path: str, beside: Path) -> Path:
+    """A path as the rules name it: beside them, or from here."""
+    return beside / path if (beside / path).exists() else Path(path)
+
+
+def read_numbers(path: Path) -> dict[str, Any]:
+    """The content of an `audit.json`; its data are not needed."""
+    path = path / "audit.json" if path.is_dir() else path
+    found = read_json("audit", path)
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != SCHEMA:
+        raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
+    return dict(found)
+
+
+def read_yaml(path: Path) -> Any:
+    if not path.is_file():
+        raise NotFound("rules", path)
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SurefootError(f"rules '{path}' are not valid YAML: {str(error).splitlines()[0]}.") from error

@@ -1,0 +1,122 @@
+"""What a command works on: a run folder, a named model with its weights, or any module, each with its data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from ..auditing.temperatures import CROSS_FIT
+from ..data.dataset import Dataset
+from ..data.loading import load_data
+from ..data.settings import settings_of
+from ..errors import SurefootError
+from ..models.foreign import adapt_any
+from ..models.loading import load_model
+from ..registry import import_target
+from ..training.runs import Run, load_run
+from . import options as flag
+
+WAYS = "a run folder, or --model with --checkpoint or --pretrained, or --import"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A model, its data and its name; and by default where its page goes and its temperature comes from.
+
+    `run` is the run that it was read from, None for a model from elsewhere.
+    """
+
+    model: nn.Module
+    data: Dataset
+    name: str
+    folder: Path
+    calibrate_on: str = CROSS_FIT
+    run: Run | None = None
+
+
+def find_target(
+    target: Path | None,
+    model: str | None,
+    checkpoint: Path | None,
+    pretrained: bool,
+    import_: str | None,
+    data: str | None,
+    data_options: dict[str, Any],
+    *,
+    stem: str | None = None,
+    mean: str | None = None,
+    std: str | None = None,
+    names: tuple[str, str] = ("--mean", "--std"),
+) -> Target:
+    """The one model that the flags name, with its data; `names` are the flags of the normalisation."""
+    check_ways(target, model, import_)
+    if stem is not None and model is None:
+        raise SurefootError("--stem is for --model.")
+    normalisation = flag.given(mean=flag.parse_channels(names[0], mean), std=flag.parse_channels(names[1], std))
+    if target is not None:
+        if normalisation:
+            raise SurefootError(f"{' and '.join(names)} are for --model and --import; a run knows its own.")
+        return from_run(target, data, data_options)
+    if data is None:
+        raise SurefootError("--data must be given with --model and --import.")
+    if model is not None:
+        model_options = {**normalisation, **flag.given(stem=stem)}
+        return from_name(model, checkpoint, pretrained, data, data_options, model_options)
+    return from_import(import_ or "", data, data_options, normalisation)
+
+
+def check_ways(target: Path | None, model: str | None, import_: str | None) -> None:
+    """Exactly one way to name a model."""
+    if sum(given is not None for given in (target, model, import_)) != 1:
+        raise SurefootError(f"Give {WAYS}.")
+
+
+def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
+    """The predictor of a run folder, on the data it names or on others."""
+    run = load_run(target)
+    dataset = data_of_run(run, target, data, options)
+    own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
+    return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT, run)
+
+
+def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any]) -> Dataset:
+    """The data that a run names, or others, with the pixels that its model wants."""
+    section = run.recipe.data or {}
+    if data is not None and data != section.get("name"):
+        section = {"name": data, "seed": section.get("seed", 0)}
+    elif not section:
+        raise SurefootError(f"The data of '{target}' came from Python and have no name: give --data.")
+    settings = settings_of(run.recipe.model["name"], run.recipe.model["pretrained"]) if run.recipe.model else None
+    size = {} if "image_size" in section else {"image_size": run.model.image_size}
+    return load_data(**{**size, **section, **options}, model=settings)
+
+
+def from_name(
+    model: str,
+    checkpoint: Path | None,
+    pretrained: bool,
+    data: str,
+    options: dict[str, Any],
+    model_options: dict[str, Any],
+) -> Target:
+    """A named model with weights from a file or as published."""
+    if checkpoint is None and not pretrained:
+        raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
+    dataset = load_data(data, **options, model=settings_of(model, pretrained))
+    weights: dict[str, Any] = {"checkpoint": None if checkpoint is None else str(checkpoint), "pretrained": pretrained}
+    loaded = load_model(model, data=dataset, seed=0, **weights, **model_options).eval()
+    return Target(loaded, dataset, model, Path("audits") / model.replace("/", "-"))
+
+
+def from_import(target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any]) -> Target:
+    """Any module, from a function without arguments; without --mean and --std it takes pixels in [0, 1]."""
+    module = import_target("import", target)()
+    if not isinstance(module, nn.Module):
+        raise SurefootError(f"'{target}' must give an nn.Module, got {type(module).__name__}.")
+    dataset = load_data(data, **options)
+    mean, std = normalisation.get("mean", 0.0), normalisation.get("std", 1.0)
+    subject = adapt_any(module, mean, std, dataset.image_size, channels=dataset.channels)
+    return Target(subject, dataset, target, Path("audits") / target.replace(":", "-"))

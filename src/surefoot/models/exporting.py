@@ -1,0 +1,170 @@
+"""A model for other programs: pixels in, probabilities out, normalisation and temperature inside, checked on real images."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import SurefootError, UnknownName, require
+from ..files import replacing, write_json
+from ..types import Images, Logits, check_images
+from .observing import evaluating
+
+SUFFIXES = {"onnx": ".onnx", "torch": ".pt2"}
+INPUT, OUTPUTS = "images", ("probabilities", "logits")
+TOLERANCE = 1e-4  # of the largest logit
+NEEDED = ("onnx", "onnxscript", "onnxruntime")
+Run = Callable[[Images], tuple[Tensor, Tensor]]
+
+
+class Deployed(nn.Module):
+    """What is written: the logits divided by a temperature, and their softmax."""
+
+    def __init__(self, model: nn.Module, temperature: float = 1.0) -> None:
+        super().__init__()
+        self.model, self.temperature = model, temperature
+
+    def forward(self, images: Images) -> tuple[Tensor, Logits]:
+        logits = self.model(images) / self.temperature
+        return logits.softmax(1), logits
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A written model and how far its logits are from the original's: at most `difference`, `relative` to the largest."""
+
+    path: Path
+    images: int
+    difference: float
+    relative: float
+
+
+def export_model(
+    model: nn.Module,
+    images: Images,
+    path: str | Path,
+    *,
+    format: str = "onnx",
+    temperature: float = 1.0,
+    metadata: dict[str, Any] | None = None,
+) -> Exported:
+    """Write a model as ONNX or as torch's ExportedProgram, for any number of images of this size.
+
+    Input `images` (pixels in [0, 1]), outputs `probabilities` and `logits`, both after the temperature. What is to be written
+    is first read back, and its answers on `images`, one alone and many at once, are compared with the model's; the file takes
+    its place only if they agree. `metadata` goes into the file and, as JSON, beside it.
+    """
+    if format not in SUFFIXES:
+        raise UnknownName("format", format, SUFFIXES)
+    path = Path(path)
+    require(path.suffix == SUFFIXES[format], "output", f"a file *{SUFFIXES[format]}", str(path))
+    require(temperature > 0, "temperature", "positive", temperature)
+    check_images(images)
+    require(len(images) >= 3, "images", "at least 3", len(images))
+    if format == "onnx":
+        check_installed()
+    images = images.cpu().float()
+    deployed = standing_alone(Deployed(model, temperature))
+    with evaluating(deployed), torch.no_grad():
+        original = deployed(images)[1]
+        if not torch.equal(original, deployed(images)[1]):
+            raise SurefootError("The model draws at random when it answers, so an export of it cannot be checked.")
+        about = {**(metadata or {}), "temperature": temperature, "input": "pixels in [0, 1]", "outputs": list(OUTPUTS)}
+        about |= {"channels": images.shape[1], "image_size": list(images.shape[2:])}
+        content = WRITERS[format](deployed, images[:3], about)
+        difference, risen = largest_differences(READERS[format](content), images, original)
+    largest = float(original.abs().max())
+    relative = difference / largest if largest else difference
+    if not (relative <= TOLERANCE and risen <= TOLERANCE):  # NaN is refused too
+        raise SurefootError(
+            f"The exported logits differ by {relative:.2g} of the largest, the probabilities by {risen:.2g}; "
+            f"{TOLERANCE:g} is allowed."
+        )
+    with replacing(path) as beside:
+        beside.write_bytes(content)
+    write_json(path.with_name(path.name + ".json"), {**about, "checked_on": len(images), "largest_difference": difference})
+    return Exported(path, len(images), difference, relative)
+
+
+def check_installed() -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise SurefootError(f"Export to ONNX needs {' and '.join(missing)}: pip install 'surefoot[onnx]'")
+
+
+def standing_alone(module: nn.Module) -> nn.Module:
+    """A copy on the CPU whose tensors own their memory and keep it in the usual order."""
+    own = copy.deepcopy(module).cpu().float()
+    for tensor in (*own.parameters(), *own.buffers()):
+        tensor.data = tensor.data.clone(memory_format=torch.contiguous_format)
+    return own.requires_grad_(False)
+
+
+def largest_differences(run: Run, images: Images, original: Logits) -> tuple[float, float]:
+    """Of the logits and of the probabilities of file and model: the first image alone, and all the others together."""
+    parts = [run(images[:1]), run(images[1:])]
+    probabilities, logits = (torch.cat(side) for side in zip(*parts, strict=True))
+    return float((logits - original).abs().max()), float((probabilities - original.softmax(1)).abs().max())
+
+
+def write_torch(module: nn.Module, example: Images, about: dict[str, Any]) -> bytes:
+    """A `.pt2` archive; the metadata are its extra file `surefoot.json`."""
+    batch = torch.export.Dim("batch", min=1)
+    try:
+        program = torch.export.export(module, (example,), dynamic_shapes={INPUT: {0: batch}})
+    except Exception as error:  # torch raises whatever its parts raise
+        raise SurefootError(f"torch.export cannot take this model: {first_line(error)}.") from error
+    file = io.BytesIO()
+    torch.export.save(program, file, extra_files={"surefoot.json": json.dumps(about)})
+    return file.getvalue()
+
+
+def read_torch(content: bytes) -> Run:
+    module: Run = torch.export.load(io.BytesIO(content)).module()
+    return module
+
+
+def write_onnx(module: nn.Module, example: Images, about: dict[str, Any]) -> bytes:
+    """An ONNX model; the metadata are its `metadata_props`, each as JSON."""
+    names: dict[str, Any] = {"input_names": [INPUT], "output_names": list(OUTPUTS)}
+    shapes = {INPUT: {0: "batch"}}
+    try:
+        program = torch.onnx.export(module, (example,), dynamo=True, dynamic_shapes=shapes, verbose=False, **names)
+    except Exception as error:  # torch raises whatever its parts raise
+        raise SurefootError(f"ONNX cannot take this model: {first_line(error)}.") from error
+    assert program is not None
+    program.model.metadata_props.update({name: json.dumps(value) for name, value in about.items()})
+    content: bytes = program.model_proto.SerializeToString()
+    return content
+
+
+def read_onnx(content: bytes) -> Run:
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(content, providers=["CPUExecutionProvider"])
+
+    def run(images: Images) -> tuple[Tensor, Tensor]:
+        probabilities, logits = session.run(list(OUTPUTS), {INPUT: images.numpy()})
+        return torch.from_numpy(probabilities), torch.from_numpy(logits)
+
+    return run
+
+
+def first_line(error: BaseException) -> str:
+    """What went wrong at the bottom of it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+WRITERS: dict[str, Callable[[nn.Module, Images, dict[str, Any]], bytes]] = {"onnx": write_onnx, "torch": write_torch}
+READERS: dict[str, Callable[[bytes], Run]] = {"onnx": read_onnx, "torch": read_torch}

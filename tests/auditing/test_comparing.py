@@ -1,0 +1,170 @@
+"""Paired differences against a plain bootstrap, alignment of images, Holm's correction, mCE by hand."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+import small_audits as small
+import surefoot as sf
+from surefoot.auditing.aligning import align, name_apart, read_compared
+from surefoot.auditing.comparing import MCE, Difference, compare, with_real
+from surefoot.auditing.depths import DEPTHS
+from surefoot.auditing.pairing import load_draws
+from surefoot.errors import SurefootError
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two models on the same images, the second never sure."""
+    one = small.write(tmp_path / "a", small.audit("a"), small.predictions(1))
+    two = small.write(tmp_path / "b", small.audit("b", fog=0.9), small.predictions(1, scale=0.1))
+    return [read_compared(one), read_compared(two / "audit.json")]
+
+
+def by_name(found):
+    return {item.name.removeprefix("calibration."): item for item in found.differences}
+
+
+def test_clean_differences_are_those_of_the_paired_bootstrap(pair):
+    found = by_name(compare(pair))
+    plain = sf.calibration.difference(pair[1].predictions, pair[0].predictions, names=["nll", "ece", "accuracy"])
+    for name in ("nll", "ece", "accuracy"):
+        item = found[name]
+        assert (item.value, item.low, item.high) == pytest.approx((plain[name], plain[name].low, plain[name].high))
+        assert item.paired
+    assert (found["accuracy"].value, found["accuracy"].real, found["accuracy"].better) == (0, False, 0)
+    assert (found["nll"].real, found["nll"].better) == (True, -1)
+    assert (found["ece"].real, found["ece"].better) == (True, -1)
+
+
+def test_without_draws_the_rest_is_unpaired_and_as_wide_as_both_intervals(pair):
+    """By hand: 0.7 +- 0.01 and 0.75 +- 0.01 give 0.05 +- 0.02."""
+    item = by_name(compare(pair))["corruptions.mean_accuracy"]
+    assert (item.value, item.low, item.high) == pytest.approx((0.05, 0.03, 0.07))
+    assert not item.paired
+    assert item.real
+
+
+def test_with_draws_of_the_same_images_the_rest_is_paired(tmp_path):
+    draws = torch.rand(1000, generator=torch.Generator().manual_seed(0))
+    found = []
+    for name, shift in (("a", 0.0), ("b", 0.05)):
+        kept = {"corruptions.mean_accuracy": draws + shift, "corruptions.fog.accuracy": draws * 0 + 0.8 + 2 * shift}
+        kept["corruptions.gaussian_noise.accuracy"] = draws * 0 + 0.6
+        plain = small.audit(name, fog=0.8 + 2 * shift)
+        found.append(read_compared(small.write(tmp_path / name, plain, small.predictions(1), kept)))
+    item = by_name(compare(found))["corruptions.mean_accuracy"]
+    assert (item.value, item.low, item.high) == pytest.approx((0.05, 0.05, 0.05), abs=1e-6)  # every draw agrees
+    assert item.paired
+    mce = by_name(compare(found))[MCE]
+    assert (mce.value, mce.low) == pytest.approx((-0.25, -0.25), abs=1e-5)
+    found[1].audit["subject"]["seed"] = 1
+    assert not by_name(compare(found))["corruptions.mean_accuracy"].paired
+
+
+def test_mce_relative_to_the_first_by_hand(pair):
+    """Errors 0.4 and 0.2 of the first, 0.4 and 0.1 of the second: (1 + 0.5) / 2 - 1."""
+    item = by_name(compare(pair))[MCE]
+    assert item.value == pytest.approx(-0.25)
+    assert item.better == 1
+    ratio = (0.39 / 0.41 + 0.09 / 0.21) / 2 - 1
+    assert (item.low, item.high) == pytest.approx((ratio, (0.41 / 0.39 + 0.11 / 0.19) / 2 - 1))
+
+
+def test_images_in_common(pair):
+    """The second saw fewer, in another order."""
+    order = torch.randperm(200, generator=torch.Generator().manual_seed(3))[:150]
+    other = replace(pair[1], predictions=pair[1].predictions[order])
+    models, notes = align([pair[0], other])
+    assert notes == ["The audits saw 200 and 150 images; 150 that all saw are compared."]
+    assert torch.equal(models[0].predictions.indices, (order + 7).sort().values)
+    assert torch.allclose(models[0].predictions.logits * 0.1, models[1].predictions.logits)
+    assert by_name(compare([pair[0], other]))["accuracy"].value == 0
+    assert compare([pair[0], other]).values["calibration.accuracy"]["a"] == pytest.approx(
+        pair[0].predictions[order].correct.double().mean().item()
+    )
+
+
+def test_what_cannot_be_compared(pair):
+    answers = pair[1].predictions
+    wrong = replace(pair[1], predictions=replace(answers, labels=(answers.labels + 1) % 3))
+    with pytest.raises(SurefootError, match="'a' and 'b' have other labels for 200 of the same images"):
+        align([pair[0], wrong])
+    with pytest.raises(SurefootError, match="fewer than 2 images in common"):
+        align([pair[0], replace(pair[1], predictions=replace(answers, indices=answers.indices + 1000))])
+    with pytest.raises(SurefootError, match="do not say which"):
+        align([pair[0], replace(pair[1], predictions=replace(answers[:9], indices=None))])
+    for part, value, message in (("data", {"name": "cifar10"}, "data differ, digits and cifar10"), ("split", "train", "split")):
+        audit = {**pair[1].audit, "subject": {**pair[1].audit["subject"], part: value}}
+        with pytest.raises(SurefootError, match=message):
+            compare([pair[0], replace(pair[1], audit=audit)])
+    with pytest.raises(SurefootError, match="at least two"):
+        compare(pair[:1])
+
+
+def test_without_predictions_everything_is_unpaired_and_said(pair):
+    found = compare([pair[0], replace(pair[1], predictions=None)])
+    assert found.notes == ["No predictions beside the audit of b: no difference is paired."]
+    assert not any(item.paired for item in found.differences)
+    assert by_name(found)["ece"].value == 0
+
+
+def test_other_depths_are_not_mixed(pair):
+    pair[1].audit["subject"]["depth"] = "full"
+    names = by_name(compare(pair))
+    assert "accuracy" in names
+    assert MCE not in names
+    assert "corruptions.mean_accuracy" not in names
+
+
+def test_three_models_against_the_first_or_in_all_pairs(pair):
+    models = [*pair, replace(pair[1], name="c")]
+    assert {(d.first, d.second) for d in compare(models).differences} == {("a", "b"), ("a", "c")}
+    every = compare(models, all_pairs=True).differences
+    assert {(d.first, d.second) for d in every} == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert not any(d.real for d in every if d.first == "b")  # b and c are the same
+
+
+def test_equal_names_are_told_apart(pair):
+    twice = [replace(model, name="m") for model in pair]
+    assert [model.name for model in name_apart(twice)] == [str(model.folder) for model in pair]
+    assert [model.name for model in name_apart([pair[0], pair[0]])] == [f"{pair[0].folder} (1)", f"{pair[0].folder} (2)"]
+
+
+def test_holm_by_hand():
+    """Ten differences at z = 2.5 (p = 0.0124): alone it is real, among ten none is; one at z = 4 stands."""
+
+    def item(z):
+        return Difference("x", "a", "b", z, z - 1.959964, z + 1.959964, True, 1)
+
+    assert item(2.5).probability == pytest.approx(0.012419, rel=1e-4)
+    assert [d.real for d in with_real([item(2.5)])] == [True]
+    assert [d.real for d in with_real([item(2.5)] * 10)] == [False] * 10
+    assert [d.real for d in with_real([item(2.5), item(4.0), *[item(0.1)] * 8])] == [False, True, *[False] * 8]
+    unknown = Difference("x", "a", "b", 1.0, -math.inf, math.inf, False, 1)
+    assert not with_real([unknown])[0].real
+
+
+def test_draws_of_a_real_audit_give_its_own_intervals(digits, tmp_path):
+    """The kept draws are those from which the audit made its intervals."""
+    depth = replace(
+        DEPTHS["quick"], name="tiny", severities=(2, 5), corruption_images=40, corruptions=("gaussian_noise", "fog"),
+        attacks=("fgsm",), attack_images=30, geometry_images=10,
+    )  # fmt: skip
+    data = replace(digits, test=sf.load_data("digits", max_images=60).test)
+    found = sf.audit(sf.load_model("small-resnet", data=digits, seed=0), data, depth=depth, output=tmp_path, progress=False)
+    held = load_draws(tmp_path)
+    numbers = {
+        "corruptions.mean_accuracy": found.corruptions.mean_accuracy,
+        "corruptions.mean_nll": found.corruptions.mean_nll,
+        "attacks.fgsm.success_rate": found.attacks["fgsm"].success_rate,
+        "attacks.fgsm.robust_accuracy": found.attacks["fgsm"].robust_accuracy,
+    }
+    for name, number in numbers.items():
+        ends = held[name].quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
+        assert ends == pytest.approx([number.low, number.high], abs=1e-5), name
+    same = compare([read_compared(tmp_path), read_compared(tmp_path)])
+    assert not any(item.real for item in same.differences)
+    assert by_name(same)["attacks.fgsm.success_rate"].paired

@@ -1,0 +1,167 @@
+"""Rules, names, directions, cautious ends, errors that say what to do, and the three formats."""
+
+import os
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+import small_audits as small
+from surefoot.auditing.gating import judge, parse_rule, parse_rules
+from surefoot.auditing.judgements import FORMATS
+from surefoot.auditing.naming import find_number, good_direction
+from surefoot.errors import SurefootError
+
+
+def holds(text, audit=None, **options):
+    found = judge([parse_rule(text)], audit or small.audit(), **options)
+    assert len(found) == 1
+    return found[0].holds
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("ece < 0.03", True),
+        ("ece < 0.02", False),
+        ("ece <= 0.02", True),
+        ("ece<0.03", True),
+        ("calibration.accuracy >= 9/10", True),
+        ("accuracy > 0.9", False),
+        ("corruptions.mean_accuracy > 0.69", True),
+        ("mean_accuracy > 0.71", False),
+        ("attacks.pgd-weak.success_rate <= 0.5", True),
+        ("corruptions.gaussian_noise.3.accuracy > 0.5", False),
+        ("corruptions.gaussian_noise.3.accuracy > 0.49", True),
+        ("corruptions.cells.fog.1.accuracy > 0.89", True),
+        ("temperature.ece < 0.016", True),
+        ("ece.high < 0.03", False),
+        ("ece.low < 0.011", True),
+        ("nll > -1e3", True),
+    ],
+)
+def test_bounds(rule, expected):
+    assert holds(rule) is expected
+
+
+def test_cautious_takes_the_worse_end():
+    assert holds("ece < 0.025")
+    assert not holds("ece < 0.025", cautious=True)
+    assert holds("accuracy > 0.885", cautious=True)
+    assert not holds("accuracy > 0.895", cautious=True)
+    assert holds("temperature.temperatures.0 < 2", cautious=True)  # has no interval
+
+
+def test_names_stand_for_paths():
+    assert find_number("ece", small.audit())[0] == "calibration.ece"
+    path, number = find_number("corruptions.fog.3.accuracy", small.audit())
+    assert (path, number.value) == ("corruptions.cells.fog.3.accuracy", pytest.approx(0.7))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("eec", r"Unknown number 'eec'\. Did you mean 'ece'\?"),
+        ("corruptions.mean_acuracy", r"Did you mean 'corruptions\.mean_accuracy'\?"),
+        ("attacks.pgd-strong.success_rate", "is not measured at depth quick: surefoot audit --depth standard does"),
+        ("attacks.autoattack-weak.success_rate", "--depth full does"),
+        ("corruptions.fog.2.accuracy", "is not measured at depth quick: surefoot audit --depth standard does"),
+        ("corruptions.snow.3.accuracy", "belongs to depth quick, and this audit does not have it"),
+        ("corruptions.fog.accuracy", "may be any of 2 numbers; the first are corruptions.cells.fog.1.accuracy"),
+        ("top5", "'top5' is not defined in this audit"),
+        ("corruptions.alexnet_mce", "is not defined in this audit"),
+        ("temperature.temperatures.0.low", "has no interval"),
+    ],
+)
+def test_what_is_not_there(name, message):
+    with pytest.raises(SurefootError, match=message):
+        find_number(name, small.audit())
+
+
+def test_predictions_alone():
+    plain = small.audit()
+    del plain["subject"]["depth"], plain["corruptions"], plain["attacks"]
+    with pytest.raises(SurefootError, match="needs the model, and this audit is of predictions alone"):
+        find_number("corruptions.mean_accuracy", plain)
+
+
+def test_no_worse_than_a_baseline():
+    """By hand: accuracy may fall and ECE may rise by the slack, and no further."""
+    old = {"old.json": small.audit(accuracy=0.91, ece=0.015)}
+    assert holds("accuracy: no worse than old.json by 0.01", baselines=old)
+    assert not holds("accuracy: no worse than old.json by 0.009", baselines=old)
+    assert holds("ece: no worse than old.json by 0.005", baselines=old)
+    assert not holds("ece: no worse than old.json by 0.004", baselines=old)
+    assert not holds("accuracy: no worse than old.json", baselines=old)
+    better = {"old.json": small.audit(accuracy=0.5, ece=0.5)}
+    assert holds("ece: no worse than old.json", baselines=better)
+    assert holds("accuracy: no worse than old.json by 0.01", baselines=better)
+
+
+def test_without_a_name_the_usual_numbers_are_compared():
+    found = judge([parse_rule("no worse than old.json by 0.01")], small.audit(), {"old.json": small.audit(accuracy=0.95)})
+    assert {v.name for v in found if not v.holds} == {"calibration.accuracy"}
+    assert {"calibration.ece", "calibration.nll", "corruptions.mean_accuracy", "corruptions.mean_ece"} < {v.name for v in found}
+    assert next(v for v in found if v.name == "calibration.accuracy").bound == pytest.approx(0.94)
+
+
+def test_audits_that_cannot_be_compared():
+    rule = [parse_rule("no worse than old.json by 0.01")]
+    other = small.audit()
+    other["subject"]["data"]["name"] = "cifar10"
+    with pytest.raises(SurefootError, match="compares the test split of digits with the test split of cifar10"):
+        judge(rule, small.audit(), {"old.json": other})
+    with pytest.raises(SurefootError, match="mean_accuracy at depth quick with that at depth full"):
+        judge(rule, small.audit(), {"old.json": small.audit(depth="full")})
+    assert holds("ece: no worse than old.json", baselines={"old.json": small.audit(depth="full")})
+
+
+def test_rules_of_a_file():
+    rules = parse_rules(["ece < 0.03", {"accuracy": "no worse than b c.json by 1/100"}, "no worse than b.json"])
+    assert [(r.name, r.sign, r.bound, r.baseline) for r in rules] == [
+        ("ece", "<", 0.03, ""),
+        ("accuracy", "", 0.01, "b c.json"),
+        ("", "", 0.0, "b.json"),
+    ]
+    assert parse_rules({"rules": ["ece < 1"]}) == parse_rules(["ece < 1"])
+    for wrong in ({}, [], "ece < 1", None, {"ece": 1, "nll": 2}):
+        with pytest.raises(SurefootError, match="must be a list"):
+            parse_rules(wrong)
+
+
+@pytest.mark.parametrize("text", ["ece", "ece = 0.03", "ece < low", "no worse", "accuracy: no worse than b.json by -1", ""])
+def test_rules_that_are_none(text):
+    with pytest.raises(SurefootError, match="^Rule '"):
+        parse_rule(text)
+
+
+def test_direction():
+    assert [good_direction(name) for name in ("attacks.fgsm.success_rate", "x.robust_accuracy", "ece.high")] == [-1, 1, -1]
+    with pytest.raises(SurefootError, match="give a bound"):
+        good_direction("calibration.signed_error")
+
+
+def test_formats():
+    verdicts = judge([parse_rule("accuracy > 0.5"), parse_rule("ece < 0.01")], small.audit())
+    text = FORMATS["text"]("m", verdicts).splitlines()
+    assert text[0] == "BROKEN  ece < 0.01: calibration.ece < 0.01, found 0.02 (0.01 to 0.03)"
+    assert text[-1] == "m: 1 of 2 rules broken"
+    table = FORMATS["markdown"]("a|b`", verdicts)
+    assert "### `a\\|b'`: 1 of 2 rules broken" in table
+    assert table.splitlines()[4] == "| **broken** | `ece < 0.01` | `calibration.ece < 0.01` | 0.02 (0.01 to 0.03) |"
+    suite = ElementTree.fromstring(FORMATS["junit"]("<m>", verdicts).encode())
+    assert suite.attrib == {"name": "surefoot gate <m>", "tests": "2", "failures": "1", "errors": "0"}
+    assert [case.find("failure") is not None for case in suite] == [False, True]
+    assert "found 0.02" in suite[1].find("failure").attrib["message"]
+
+
+def test_a_gate_imports_no_torch(tmp_path):
+    folder = small.write(tmp_path / "a", small.audit())
+    code = (
+        "import sys\nfrom surefoot.cli.main import run\n"
+        f"try: run(['gate', {str(folder)!r}, '--rule', 'ece < 0.03'])\n"
+        "except SystemExit as stop: print(stop.code, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert done.stdout.splitlines()[-1] == "0 False"

@@ -1,0 +1,91 @@
+"""`surefoot compare`: what it says, what it prints for machines, the page, and what it refuses."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import small_audits as small
+from surefoot.auditing.depths import DEPTHS
+
+
+@pytest.fixture
+def audits(here):
+    small.write(here / "a", small.audit("ce"), small.predictions(1))
+    small.write(here / "b", small.audit("macs", fog=0.9), small.predictions(1, scale=0.1))
+    return here
+
+
+def test_table_words_and_json(surefoot, audits, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    found = surefoot("compare", "a", "b/audit.json")
+    assert (found.code, found.err) == (0, "")
+    assert "macs minus ce, 95 % intervals" in found.out
+    lines = {line.split("│")[1].strip(): line for line in found.out.splitlines() if line.startswith("│")}
+    assert "worse" in lines["nll"]
+    assert "not distinguishable" in lines["accuracy"]
+    assert "better (unpaired)" in lines["corrupted mean accuracy"]
+    assert "70.00 %" in lines["corrupted mean accuracy"]
+    assert "+5.00 %" in lines["corrupted mean accuracy"]
+    assert "75.00 %" in lines["mCE, relative"]
+    assert "not distinguishable (unpaired)" in lines["pgd-weak success rate"]
+    assert "macs is really better than ce in" in found.out
+    printed = json.loads(surefoot("compare", "a", "b", "--json").out)
+    assert printed["models"] == ["ce", "macs"]
+    item = next(item for item in printed["differences"] if item["name"] == "calibration.nll")
+    assert (item["first"], item["second"], item["real"], item["better"]) == ("ce", "macs", True, -1)
+    assert item["low"] < item["value"] < item["high"]
+    assert surefoot("compare", "a", "b", "--quiet").out == ""
+    assert "are not distinguishable in any of" in surefoot("compare", "a", "a").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a"], "Give at least two run folders or audits."),
+        (["a", "c"], "No run folder or audit at 'c'."),
+        (["a", "empty"], "'empty' holds no audit.json and is no run folder."),
+        (["a", "run"], "'run' has no audit yet: surefoot audit run makes it, or pass --audit."),
+        (["a", "b", "--depth", "full"], "--depth is for --audit."),
+        (["a", "old"], "has schema 1, and this version reads 2."),
+    ],
+)
+def test_errors_are_one_line(surefoot, audits, arguments, message):
+    (audits / "empty").mkdir()
+    (audits / "run").mkdir()
+    (audits / "run" / "recipe.yaml").write_text("")
+    small.write(audits / "old", {"schema": 1})
+    found = surefoot("compare", *arguments)
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert message in found.err
+
+
+def test_missing_audits_are_made_and_drawn_on_one_page(surefoot, run, here, monkeypatch):
+    tiny = replace(
+        DEPTHS["quick"], severities=(3,), corruption_images=40, corruptions=("fog",), attacks=("fgsm",), attack_images=20
+    )
+    monkeypatch.setitem(DEPTHS, "quick", tiny)
+    for name in ("one", "two"):
+        shutil.copytree(run.folder, here / name)
+    found = surefoot("compare", "one", "two", "--audit", "--output", "out/page.html", "--quiet")
+    assert found.code == 0, found.err
+    assert (here / "one" / "report.html").is_file()
+    page = (here / "out" / "page.html").read_text()
+    assert "one and two" in page
+
+
+def test_the_page_gets_the_differences_if_it_takes_them(surefoot, audits, monkeypatch):
+    given = {}
+
+    def with_differences(path, plain, differences=()):
+        given["names"] = [audit["subject"]["name"] for audit in plain]
+        given["differences"] = differences
+
+    for name in ("a", "b"):
+        (audits / name / "audit-data" / "points.json").write_text("{}")
+    monkeypatch.setattr("surefoot.cli.compare.write_page", with_differences)
+    assert surefoot("compare", "a", "b", "--output", "p.html", "--quiet").code == 0
+    assert given["names"] == ["ce", "macs"]
+    first = given["differences"][0]
+    assert {"name", "first", "second", "value", "low", "high", "real", "paired"} <= first.keys()
