@@ -1,8 +1,11 @@
-"""`surefoot demo`: train two models on the embedded digits, audit both, and write one page."""
+"""`surefoot demo`: train with cross-entropy and with MaCS on the embedded digits, audit both, compare, and show one page."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +13,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..auditing.aligning import read_compared
+from ..auditing.comparing import Difference, compare
 from ..errors import SurefootError
 from ..plain import plain
-from ..report.page import write_page
-from ..report.reading import read_audit
 from ..studies.grid import run_grid
-from ..studies.tables import table
+from ..studies.tables import COLUMNS, Row, table
 from ..training.recipes import Recipe
 from ..types import Estimate
+from .compare import draw_page, verdict
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-OBJECTIVES = ("cross-entropy", "label-smoothing")
+OBJECTIVES = ("cross-entropy", "macs")
 
 
 @app.command()
@@ -29,10 +33,13 @@ def demo(
     epochs: Annotated[int, typer.Option(help="Epochs for each model")] = 20,
     seed: Annotated[int, typer.Option(help="Decides everything random")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier demo")] = False,
+    open_: Annotated[
+        bool | None, typer.Option("--open/--no-open", help="Open the page in a browser [default: where there is a screen]")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the table as JSON")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
-    """Cross-entropy against label smoothing on scanned digits: train, audit, compare."""
+    """Cross-entropy against MaCS on scanned digits: train, audit, compare, and see the page."""
     recipes = {
         name: Recipe.check(
             {"data": "digits", "model": "small-resnet", "objective": name, "training": {"epochs": epochs}, "seed": seed}
@@ -43,26 +50,46 @@ def demo(
     if taken and not overwrite:
         raise SurefootError(f"'{output}' holds a demo already; choose another --output or pass --overwrite.")
     rows = table(run_grid(recipes, output, overwrite=overwrite, progress=not quiet))
-    page = write_page(output / "report.html", [read_audit(output / name) for name in recipes])
+    models = [read_compared(output / name) for name in recipes]
+    found = compare(models, seed=seed)
+    page = output / "report.html"
+    draw_page(page, models, found)
     if json_:
         print(json.dumps({"page": str(page), "table": plain(rows)}))
     elif not quiet:
-        Console().print(as_table(rows))
+        Console().print(as_table(rows, found.differences))
         print(f"page: {page.resolve().as_uri()}")
+    if open_ or (open_ is None and has_screen() and not (json_ or quiet)):
+        webbrowser.open(page.resolve().as_uri())
 
 
-def as_table(rows: dict[str, dict[str, Estimate]]) -> Table:
-    """Rows with their 95 % intervals, for the screen."""
+def has_screen() -> bool:
+    """Whether somebody sits before this terminal with a graphical desktop."""
+    desktop = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    return desktop and sys.stdout.isatty()
+
+
+def as_table(rows: dict[str, Row], differences: list[Difference]) -> Table:
+    """A line for each number, a column for each model, and whether the second is really better: 80 columns wide at most."""
     shown = Table(title="digits, test split, 95 % intervals", title_justify="left")
-    shown.add_column("objective", no_wrap=True)
-    for column in next(iter(rows.values())):
-        shown.add_column(column, justify="right")
-    for name, row in rows.items():
-        shown.add_row(name, *(cell(column, value) for column, value in row.items()))
+    shown.add_column("", no_wrap=True)
+    first, second = rows
+    for name in rows:
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column(f"{second} is", no_wrap=True)
+    said = {item.name: verdict(item) for item in differences}
+    for column, number in rows[first].items():
+        shown.add_row(column, cell(column, number), cell(column, rows[second][column]), said.get(path_of(column), ""))
     return shown
+
+
+def path_of(column: str) -> str:
+    """Where an audit holds the number of a column."""
+    attack, success, _ = column.partition(" success")
+    return f"attacks.{attack}.success_rate" if success else COLUMNS[column]
 
 
 def cell(column: str, value: Estimate) -> str:
     if column == "NLL":
-        return f"{value:.3f}\n{value.low:.3f}-{value.high:.3f}"
-    return f"{value:.1%}\n{100 * value.low:.1f}-{100 * value.high:.1f}"
+        return f"{value:.3f} ({value.low:.3f}-{value.high:.3f})"
+    return f"{100 * value:.1f} ({100 * value.low:.1f}-{100 * value.high:.1f})"

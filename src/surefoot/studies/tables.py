@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from ..auditing.result import Audit
 from ..types import Estimate
@@ -10,14 +11,18 @@ from ..types import Estimate
 Row = dict[str, Estimate]
 
 
+COLUMNS = {  # what people ask for first, and where an audit holds it
+    "accuracy": "calibration.accuracy",
+    "ECE": "calibration.ece",
+    "NLL": "calibration.nll",
+    "corrupted accuracy": "corruptions.mean_accuracy",
+    "corrupted ECE": "corruptions.mean_ece",
+}
+
+
 def audit_row(audit: Audit) -> Row:
     """The numbers people ask for first."""
-    row = {
-        "accuracy": audit.calibration.accuracy,
-        "ECE": audit.calibration.ece,
-        "NLL": audit.calibration.nll,
-        "corrupted accuracy": audit.corruptions.mean_accuracy,
-    }
+    row: Row = {column: attrgetter(path)(audit) for column, path in COLUMNS.items()}
     return row | {f"{name} success": found.success_rate for name, found in audit.attacks.items()}
 
 
