@@ -1,18 +1,21 @@
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 import surefoot as sf
 from surefoot.auditing.result import AUDIT
+from surefoot.corruptions import COMMON15, NAMES
+from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.models.prediction import predict
 
 
 @pytest.fixture(scope="module")
-def audit(run, digits, tmp_path_factory):
+def audit(run, digits, small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
-    return sf.audit(run.predictor, digits, name="ce", output=folder, progress=False), folder
+    return sf.audit(run.predictor, digits, depth=small, name="ce", output=folder, progress=False), folder
 
 
 def test_numbers_against_a_plain_pass(audit, run, digits):
@@ -21,26 +24,57 @@ def test_numbers_against_a_plain_pass(audit, run, digits):
     images, labels = digits.test.images.float() / 255, digits.test.labels
     with torch.no_grad():
         logits = run.model(images)
-        noisy = run.model(sf.corruptions.corrupt(images, "gaussian_noise", 4, indices=digits.test.indices))
     assert found.calibration.accuracy == pytest.approx((logits.argmax(1) == labels).double().mean().item())
     assert found.calibration.nll == pytest.approx(torch.nn.functional.cross_entropy(logits, labels).item(), rel=1e-4)
-    cell = found.corruptions["gaussian_noise"][3]
-    assert cell.severity == 4
-    assert cell.accuracy == pytest.approx((noisy.argmax(1) == labels).double().mean().item(), abs=1e-9)
-    right = logits.argmax(1) == labels
-    attacked = sf.attacks.fgsm(run.model, images, labels, 8 / 255)
+    chosen = choose(digits.test, 60, 0)
+    pictures = chosen.images.float() / 255
     with torch.no_grad():
-        wrong = run.model(attacked).argmax(1) != labels
-    assert found.attacks["fgsm"].success_rate == pytest.approx((right & wrong).sum().item() / right.sum().item(), abs=0.01)
-    assert found.attacks["fgsm"].robust_accuracy == pytest.approx((right & ~wrong).double().mean().item(), abs=0.01)
+        noisy = run.model(sf.corruptions.corrupt(pictures, "gaussian_noise", 4, indices=chosen.indices))
+    cell = found.corruptions["gaussian_noise"][1]
+    assert (cell.severity, cell.origin) == (4, "generated with seed 0")
+    plain = sf.calibration.scores(sf.Predictions.from_logits(noisy, chosen.labels), intervals=0)
+    for name in ("accuracy", "ece", "nll", "rms"):
+        assert getattr(cell, name) == pytest.approx(getattr(plain, name), rel=1e-4, abs=1e-6)
+    few = choose(digits.test, 40, 0)
+    pictures = few.images.float() / 255
+    attacked = sf.attacks.fgsm(run.model, pictures, few.labels, 8 / 255)
+    with torch.no_grad():
+        right = run.model(pictures).argmax(1) == few.labels
+        after = run.model(torch.where(right[:, None, None, None], attacked, pictures))
+    wrong = after.argmax(1) != few.labels
+    assert found.attacks["fgsm"].success_rate == pytest.approx((right & wrong).sum().item() / right.sum().item())
+    assert found.attacks["fgsm"].robust_accuracy == pytest.approx((right & ~wrong).double().mean().item())
+    assert found.attacks["fgsm"].confidence == pytest.approx(after.softmax(1).amax(1).mean().item(), rel=1e-4)
     assert found.geometry.mean_margin == pytest.approx(sf.geometry.margins(run.model, images, labels).mean().item(), rel=1e-3)
 
 
-def test_mean_accuracy_is_the_mean_over_all_cells(audit):
+def test_means_over_the_cells(audit):
     found, _ = audit
-    assert len(found.corruptions.cells) == 5 * 3
-    mean = sum(cell.accuracy for cell in found.corruptions.cells) / len(found.corruptions.cells)
-    assert found.corruptions.mean_accuracy == pytest.approx(mean)
+    worse = found.corruptions
+    assert [(cell.name, cell.severity) for cell in worse.cells] == [
+        ("gaussian_noise", 1), ("gaussian_noise", 4), ("contrast", 1), ("contrast", 4)
+    ]  # fmt: skip
+    for name in ("accuracy", "ece", "nll", "rms"):
+        mean = sum(getattr(cell, name) for cell in worse.cells) / 4
+        assert getattr(worse, f"mean_{name}") == pytest.approx(mean)
+    assert worse.families.keys() == {"noise", "digital"}
+    assert worse.families["noise"].accuracy == pytest.approx(sum(cell.accuracy for cell in worse["gaussian_noise"]) / 2)
+    assert worse.mean_error is None  # the benchmark's mean is over its fifteen
+    assert [(level.kind, level.draws) for level in found.noise] == [("gaussian", 2), ("uniform", 2)]
+    assert [condition.name for condition in found.occlusions] == ["occlusion", "down_up_sampling+stripes"]
+    assert [point["eps"] for point in found.security_curve] == [0, 2 / 255]
+    assert found.security_curve[1]["accuracy"] <= found.security_curve[0]["accuracy"]
+
+
+def test_mean_error_is_the_benchmarks(run, digits, small):
+    """Over the fifteen corruptions of ImageNet-C: one minus their mean accuracy, whatever the other four do."""
+    only = {"gaussian_levels": (), "uniform_levels": (), "occlusions": (), "attacks": (), "curve_budgets": ()}
+    depth = replace(small, corruptions=NAMES, severities=(3,), corruption_images=20, **only)
+    worse = sf.audit(run.predictor, digits, depth=depth, progress=False).corruptions
+    fifteen = [cell.accuracy for cell in worse.cells if cell.name in COMMON15]
+    assert len(fifteen) == 15
+    assert worse.mean_error == pytest.approx(1 - sum(fifteen) / 15)
+    assert worse.mean_error.low <= worse.mean_error <= worse.mean_error.high
 
 
 def test_every_number_has_an_interval_around_it(audit):
@@ -64,8 +98,8 @@ def test_what_is_written(audit):
     assert sorted(p.name for p in (folder / "audit-data").iterdir()) == ["points.json", "predictions.safetensors"]
 
 
-def test_same_seed_same_numbers_other_seed_other_noise(audit, run, digits):
-    again = sf.audit(run.predictor, digits, name="ce", batch_size=100, progress=False).to_dict()
+def test_same_seed_same_numbers_other_seed_other_noise(audit, run, digits, small):
+    again = sf.audit(run.predictor, digits, name="ce", batch_size=100, depth=small, progress=False).to_dict()
     first = audit[0].to_dict()
     for part in ("calibration", "corruptions", "attacks"):
         assert flat(again[part]) == pytest.approx(flat(first[part]), abs=1e-3)
@@ -79,24 +113,24 @@ def flat(value):
     return [value] if isinstance(value, float) else []
 
 
-def test_the_model_is_left_in_its_mode(run, digits):
+def test_the_model_is_left_in_its_mode(run, digits, small):
     run.model.train()
-    sf.audit(run.predictor, digits, split="calibration", progress=False)
+    sf.audit(run.predictor, digits, split="calibration", depth=small, progress=False)
     assert run.model.training
     assert all(p.requires_grad for p in run.model.parameters())
 
 
-def test_unknown_split(run, digits):
+def test_unknown_split(run, digits, small):
     with pytest.raises(UnknownName, match=r"Unknown split 'tset'\. Did you mean 'test'\?"):
-        sf.audit(run.predictor, digits, split="tset", progress=False)
+        sf.audit(run.predictor, digits, split="tset", depth=small, progress=False)
 
 
-def test_temperature_of_a_run_and_of_a_foreign_model(run, digits):
+def test_temperature_of_a_run_and_of_a_foreign_model(run, digits, small):
     """By default nothing is known of the model, so each half of the images gets the temperature of the other."""
-    foreign = sf.audit(run.predictor, digits, progress=False).temperature
+    foreign = sf.audit(run.predictor, digits, depth=small, progress=False).temperature
     assert foreign.fitted_on == "two-fold cross-fitting on the test split"
     assert (len(foreign.temperatures), foreign.images) == (2, len(digits.test))
-    own = sf.audit(run.predictor, digits, calibrate_on="calibration", progress=False)
+    own = sf.audit(run.predictor, digits, calibrate_on="calibration", depth=small, progress=False)
     clean = own.predictions
     answers = predict(run.predictor, digits.calibration.batches(256))
     fitted = sf.calibration.fit_temperature(answers)
@@ -106,22 +140,22 @@ def test_temperature_of_a_run_and_of_a_foreign_model(run, digits):
     assert own.temperature.calibration.accuracy == own.calibration.accuracy
     cells = own.corruptions.cells
     assert own.temperature.corrupted_scaled_ece == pytest.approx(sum(cell.scaled_ece for cell in cells) / len(cells))
-    given = sf.audit(run.predictor, digits, calibrate_on=answers, progress=False).temperature
+    given = sf.audit(run.predictor, digits, calibrate_on=answers, depth=small, progress=False).temperature
     assert given.temperatures == own.temperature.temperatures
     with pytest.raises(SurefootError, match="must not be the training split"):
-        sf.audit(run.predictor, digits, calibrate_on="train", progress=False)
+        sf.audit(run.predictor, digits, calibrate_on="train", depth=small, progress=False)
     with pytest.raises(SurefootError, match="images were fitted on"):
-        sf.audit(run.predictor, digits, calibrate_on="test", progress=False)
+        sf.audit(run.predictor, digits, calibrate_on="test", depth=small, progress=False)
 
 
-def test_a_randomised_predictor_gives_the_same_audit_twice(digits):
+def test_a_randomised_predictor_gives_the_same_audit_twice(digits, small):
     """Random self-ensemble draws anew at every call; the audit's seed decides what."""
     model = sf.adapt(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10)), 0.5, 0.5, 32)
     ensemble = sf.objectives.RandomSelfEnsemble(noise_std=0.3, test_draws=2).predictor(model)
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    first, second = (sf.audit(ensemble, digits, progress=False) for _ in range(2))
+    first, second = (sf.audit(ensemble, digits, depth=small, progress=False) for _ in range(2))
     assert torch.equal(torch.rand(1), expected)  # the caller's generator is given back
     assert torch.equal(first.predictions.logits, second.predictions.logits)
     assert first.corruptions.mean_accuracy == second.corruptions.mean_accuracy

@@ -55,11 +55,13 @@ def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
 
 def attacked(setting: Setting, name: str, folder: Path | None) -> Record:
     """An attack on every batch; finished batches are kept in the folder."""
-    parts = []
+    parts, indices = [], []
     options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "folder": folder}
     for batch in setting.attack_images.batches(setting.batch_size, device=setting.device):
         parts.append(evaluate(setting.model, batch.images, batch.labels, name, **options))
-    return attack_record(joined(parts), setting.seed)
+        indices.append(batch.indices)
+    found = attack_record(joined(parts), setting.seed)
+    return Record(found.values, {**found.tensors, "indices": torch.cat(indices)})
 
 
 def joined(parts: list[AttackResult]) -> AttackResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..corruptions.families import NAMES
-from ..errors import UnknownName
+from ..errors import UnknownName, require
 
 OCCLUSIONS = (  # discriminative-noise Table 4
     "occlusion",
@@ -36,6 +36,11 @@ class Depth:
     curvature_draws: int
     certified_images: int
     corruptions: tuple[str, ...] = NAMES
+
+    def __post_init__(self) -> None:
+        require(len(self.corruptions) > 0, "corruptions", "at least one", 0)
+        require(len(self.severities) > 0, "severities", "at least one of 1 to 5", 0)
+        require(self.noise_draws >= 1, "noise_draws", "at least 1", self.noise_draws)
 
 
 LEVELS = tuple(level / 255 for level in (2, 4, 8, 16, 20, 40))

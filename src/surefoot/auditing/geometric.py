@@ -1,25 +1,87 @@
-"""Why a model is robust or not: the geometry that an audit measures."""
+"""Why a model is robust or not: the geometry that an audit measures, and why a part of it could not be."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import torch
+
 from ..calibration.bootstrap import mean_estimate
+from ..errors import SurefootError
 from ..geometry.logit_margins import logit_margins
-from ..types import Predictions
-from .records import Workbook
+from ..models.observing import head_of
+from ..types import Images, Labels, Predictions
+from .attacking import attacks_of
+from .geometry_of_features import displacement_record, features_record, plane_record, rounded, space_of
+from .geometry_of_noise import (
+    certified_record,
+    curvature_record,
+    exact_record,
+    hessian_record,
+    sensitivity_record,
+    stability_record,
+)
+from .records import Record, Workbook
 from .result import Geometry
 from .setting import Setting
 from .steps import Step
 
+Measure = Callable[[Setting, Images, Labels, torch.Tensor], Record]
+PREFIX = "geometry/"
+BREAKERS = ("pgd-weak", "fgsm")  # attacks whose success a histogram of features shows, the first that was run
+
 
 def geometry_steps(setting: Setting) -> list[Step]:
-    """The measurements that need the model."""
-    return []
+    """The measurements that need the model; the costly ones at full depth only."""
+    draws, count = setting.depth.curvature_draws, len(setting.geometry_images)
+    chosen: dict[str, tuple[Measure, float]] = {
+        "features": (features_record, setting.cost(count)),
+        "displacement": (displacement_record, setting.cost(count, forward=3, backward=1)),
+        "sensitivity": (sensitivity_record, setting.cost(count, forward=25)),
+        "curvature": (curvature_record, setting.cost(count, forward=draws + 11, backward=draws + 1)),
+    }
+    if feature_dim(setting) in (2, 3):
+        chosen["plane"] = (plane_record, setting.cost(count, forward=2))
+    if setting.depth.name != "quick":
+        chosen["fisher"] = (exact_record, setting.cost(64, forward=1, backward=setting.data.num_classes))
+    if setting.depth.certified_images:
+        chosen["hessian"] = (hessian_record, setting.cost(64, forward=5 * draws, backward=5 * draws))
+        chosen["stability"] = (stability_record, setting.cost(count, forward=40))
+        chosen["certificates"] = (certified_record, setting.cost(setting.depth.certified_images, forward=1100))
+    return [Step(f"{PREFIX}{name}", partial(measured, setting, measure), cost) for name, (measure, cost) in chosen.items()]
+
+
+def feature_dim(setting: Setting) -> int | None:
+    """How many features enter the last layer; None where it is not one linear layer."""
+    batch = next(iter(setting.geometry_images.batches(2, device=setting.device)))
+    try:
+        return head_of(space_of(setting.model), batch.images).in_features
+    except SurefootError:
+        return None
+
+
+def measured(setting: Setting, measure: Measure) -> Record:
+    """A measurement, or, where the model does not allow it, a note that says why."""
+    batches = list(setting.geometry_images.batches(setting.batch_size, device=setting.device))
+    images, labels = torch.cat([batch.images for batch in batches]), torch.cat([batch.labels for batch in batches])
+    indices = torch.cat([batch.indices for batch in batches])
+    try:
+        return measure(setting, images, labels, indices)
+    except SurefootError as error:
+        return Record({"notes": [f"{measure.__name__.removesuffix('_record').replace('_', ' ')}: {error}"]})
 
 
 def summarise_geometry(setting: Setting, book: Workbook, clean: Predictions) -> Geometry:
-    return logit_geometry(clean, setting.seed)
+    """Every number, and every note."""
+    plain_geometry = logit_geometry(clean, setting.seed)
+    names = [step.name for step in geometry_steps(setting)]
+    found = [record for name in names if (record := book.read(name)) is not None]
+    numbers = {name: value for record in found for name, value in record.values.get("measured", {}).items()}
+    notes = tuple(note for record in found for note in record.values.get("notes", ()))
+    first = (plain_geometry.mean_margin, plain_geometry.logit_norm, plain_geometry.largest_logit)
+    return Geometry(*first, measured={"images": len(setting.geometry_images), **numbers}, notes=notes)
 
 
 def logit_geometry(clean: Predictions, seed: int) -> Geometry:
@@ -31,6 +93,26 @@ def logit_geometry(clean: Predictions, seed: int) -> Geometry:
     )
 
 
-def geometry_points(setting: Setting, book: Workbook, clean: Predictions) -> dict[str, Any]:
+def geometry_points(setting: Setting, book: Workbook) -> dict[str, Any]:
     """What the figures of geometry draw."""
-    return {}
+    figures: dict[str, Any] = {}
+    for step in geometry_steps(setting):
+        record = book.read(step.name)
+        if record is not None:
+            figures |= record.values.get("figures", {})
+    features = book.read(f"{PREFIX}features")
+    if features is not None and features.tensors:
+        shown = {name: rounded(features.tensors[name]) for name in ("rms", "cosine", "confidence")}
+        correct = features.tensors["correct"][: len(shown["rms"])].int().tolist()
+        attack = next((name for name in BREAKERS if name in attacks_of(setting)), None)
+        broken = None if attack is None else broken_of(setting, book, attack, features.tensors["indices"][: len(correct)])
+        figures["features"] = {**shown, "correct": correct, "broken": broken, "broken_by": attack}
+    return {"geometry": figures}
+
+
+def broken_of(setting: Setting, book: Workbook, attack: str, indices: torch.Tensor) -> list[int | None]:
+    """Whether an attack broke each of these images; None for those that were not attacked."""
+    record = book.read(f"attacks/{attack}")
+    assert record is not None
+    outcome = dict(zip(record.tensors["indices"].tolist(), record.tensors["broken"].int().tolist(), strict=True))
+    return [outcome.get(index) for index in indices.tolist()]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,10 +18,12 @@ from ..corruptions.published import open_copies
 from ..data.dataset import Dataset, Split
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
+from ..data.splitting import SPLITS
 from ..errors import SurefootError, require
 from ..models.prediction import pick_device, predict
 from ..models.preflight import Finding, preflight
 from ..seeds import generator, global_seed
+from ..training.processes import is_first
 from ..types import Batch, Predictions
 from .abstaining import RISKS, thresholds
 from .attacking import attack_notes, attack_steps, summarise_attacks
@@ -47,6 +49,7 @@ from .subjects import source_of, subject
 from .temperatures import CROSS_FIT, Source, check_source, choose_temperatures, scaled
 
 SAMPLE = 256  # images that preflight looks at
+WORTH_SAYING = 5  # seconds: a shorter wait is not announced
 logger = logging.getLogger("surefoot")
 
 
@@ -86,27 +89,26 @@ def audit(
     sample = next(iter(chosen.batches(SAMPLE, shuffle=generator(0, "preflight"), device=place)))
     findings = check_first(model, sample, data)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
-    setting = Setting(
-        *(model, data, split, chosen, find_depth(depth), place, batch_size, seed),
-        measure_speed(model, sample, batch_size),
-        copies,
-    )
+    with global_seed(seed, "speed"):
+        speed = measure_speed(model, sample, batch_size)
+    setting = Setting(model, data, split, chosen, find_depth(depth), place, batch_size, seed, speed, copies)
     book = Workbook(None if output is None else Path(output) / DATA / "work" / key_of(setting, sample, calibrate_on))
-    title = f"auditing {name}"
-    with global_seed(seed, "audit"):  # a randomised predictor draws from torch's own generator
-        clean = clean_answers(setting, book, title, progress)
-        refuse_seen(model, clean, data, allow_leakage)
-        held_out = held_out_answers(setting, book, calibrate_on, title, progress)
-        source = choose_temperatures(clean, split, calibrate_on, seed, lambda _: held_out or clean)
-        steps = steps_of(setting, book, clean, source)
-        left = remaining(steps, book)
-        if progress and left > 5 and os.environ.get("RANK", "0") == "0":
-            logger.info("%s (%s) takes about %s", title, setting.depth.name, in_words(left))
-        run_steps(steps, book, title=title, progress=progress)
+    shown: dict[str, Any] = {"seed": seed, "title": f"auditing {name}", "progress": progress}
+    clean = answers_on(chosen, "clean", setting, book, **shown)
+    refuse_seen(model, clean, data, allow_leakage)
+    held_out = calibrate_on if isinstance(calibrate_on, Predictions) else None
+    if calibrate_on in SPLITS:
+        held_out = answers_on(data.split(str(calibrate_on)), "held-out", setting, book, **shown)
+    source = choose_temperatures(clean, split, calibrate_on, seed, lambda _: held_out or clean)
+    steps = steps_of(setting, book, clean, source)
+    left = remaining(steps, book)
+    if progress and left > WORTH_SAYING and is_first():
+        logger.info("auditing %s (%s) takes about %s", name, setting.depth.name, in_words(left))
+    run_steps(steps, book, **shown)
     result = assemble(setting, book, clean, source, held_out, name, findings, risks, groups)
-    if output is not None and os.environ.get("RANK", "0") == "0":
+    if output is not None and is_first():
         result.save(output)
-        book.clear()
+    book.close()
     return result
 
 
@@ -119,37 +121,16 @@ def key_of(setting: Setting, sample: Batch, calibrate_on: str | Predictions) -> 
     )  # fmt: skip
 
 
-def clean_answers(setting: Setting, book: Workbook, title: str, progress: bool) -> Predictions:
-    """Answers on all images as they are."""
-    run_steps([answers_step(setting, "clean", setting.images)], book, title=title, progress=progress)
-    return answers_in(book, "clean")
+def answers_on(images: Split, name: str, setting: Setting, book: Workbook, **shown: Any) -> Predictions:
+    """Answers on images as they are, as a step of its own."""
 
-
-def held_out_answers(
-    setting: Setting, book: Workbook, calibrate_on: str | Predictions, title: str, progress: bool
-) -> Predictions | None:
-    """Answers on the images that a temperature is fitted on, where those are not the audited ones."""
-    if isinstance(calibrate_on, Predictions):
-        return calibrate_on
-    if calibrate_on == CROSS_FIT:
-        return None
-    other = setting.data.split(calibrate_on)
-    run_steps([answers_step(setting, f"held-out/{calibrate_on}", other)], book, title=title, progress=progress)
-    return answers_in(book, f"held-out/{calibrate_on}")
-
-
-def answers_step(setting: Setting, name: str, images: Split) -> Step:
     def work() -> Record:
         found = predict(setting.model, images.batches(setting.batch_size, device=setting.device), setting.device)
         assert found.indices is not None
         return Record({}, {"logits": found.logits, "labels": found.labels, "indices": found.indices})
 
-    return Step(name, work, setting.cost(len(images)))
-
-
-def answers_in(book: Workbook, name: str) -> Predictions:
-    record = book.read(name)
-    assert record is not None
+    run_steps([Step(name, work, setting.cost(len(images)))], book, **shown)
+    record = book.wait(name)
     return Predictions(record.tensors["logits"], record.tensors["labels"], indices=record.tensors["indices"])
 
 
@@ -208,7 +189,7 @@ def assemble(
         "feature_scales": feature_scale_grid(clean, bias),
         "mistakes": mistakes.values["mistakes"],
         "examples": example_points(setting, book, examples),
-        **geometry_points(setting, book, clean),
+        **geometry_points(setting, book),
     }
     notes = [*data.notes, *attack_notes(setting)]
     more = {"depth": depth.name, "notes": notes, "classes": list(data.class_names)}

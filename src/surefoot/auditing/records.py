@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from ..files import read_tensors, write_tensors
+from ..files import read_tensors, write_tensors, write_text
 from ..plain import plain
 from ..types import Estimate
+
+PAUSE = 0.1  # seconds between looks
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,33 @@ class Workbook:
             self.held[name] = Record(restore(json.loads(read_text(self.path(name)))), read_tensors("record", self.path(name)))
         return self.held.get(name)
 
+    def wait(self, name: str) -> Record:
+        """The record of a step that this process or another one does."""
+        while (found := self.read(name)) is None:
+            time.sleep(PAUSE)
+        return found
+
     def write(self, name: str, record: Record) -> None:
         if self.folder is not None:
             write_tensors(self.path(name), record.tensors, {"values": json.dumps(plain(record.values))})
         self.held[name] = record
 
-    def clear(self) -> None:
-        """Remove the files, and those of audits that were given up: this one is whole."""
-        if self.folder is not None:
-            shutil.rmtree(self.folder.parent)
+    def close(self) -> None:
+        """Remove the files, and those of audits that were given up, when every process has read them: the audit is whole."""
+        if self.folder is None:
+            return
+        rank, processes = share_of_work()
+        if rank:
+            write_text(self.folder / f"{rank}.done", "")
+            return
+        while not all((self.folder / f"{other}.done").exists() for other in range(1, processes)):
+            time.sleep(PAUSE)
+        shutil.rmtree(self.folder.parent)
+
+
+def share_of_work() -> tuple[int, int]:
+    """Which process of how many this is, as its launcher (ours, torchrun) says."""
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def read_text(path: Path) -> str:

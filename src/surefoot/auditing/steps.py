@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,9 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ..errors import SurefootError
-from .records import Record, Workbook
-
-Tick = Callable[[float], None]  # so many images were worked on
+from ..seeds import global_seed
+from .records import Record, Workbook, share_of_work
 
 
 @dataclass(frozen=True)
@@ -25,9 +22,13 @@ class Step:
     cost: float
 
 
-def run_steps(steps: Sequence[Step], book: Workbook, *, title: str, progress: bool) -> None:
-    """Do every step that is not in the book yet: this process its share, and the first waits for the others."""
-    rank, processes = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+def run_steps(steps: Sequence[Step], book: Workbook, *, seed: int, title: str, progress: bool) -> None:
+    """Do every step that is not in the book yet: this process its share, and then it waits for the others.
+
+    A model that draws at random does so from torch's own generator, which every step seeds for itself: who does a step, and
+    when, does not change it.
+    """
+    rank, processes = share_of_work()
     if processes > 1 and book.folder is None:
         raise SurefootError("An audit by several processes needs an output folder, where they find each other's results.")
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
@@ -37,19 +38,17 @@ def run_steps(steps: Sequence[Step], book: Workbook, *, title: str, progress: bo
         for number, step in enumerate(steps):
             if book.read(step.name) is None and number % processes == rank:
                 bar.update(task, description=f"{title}: {step.name.replace('/', ' ').replace('_', ' ')}")
-                book.write(step.name, step.work())
+                with global_seed(seed, "audit", step.name):
+                    book.write(step.name, step.work())
             bar.advance(task, step.cost)
         bar.update(task, description=title)
-        if rank == 0:
-            for step in steps:
-                while book.read(step.name) is None:
-                    time.sleep(0.2)
+        for step in steps:
+            book.wait(step.name)
 
 
 def remaining(steps: Sequence[Step], book: Workbook) -> float:
     """Estimated seconds of the steps that are not done."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    return sum(step.cost for step in steps if book.read(step.name) is None) / processes
+    return sum(step.cost for step in steps if book.read(step.name) is None) / share_of_work()[1]
 
 
 def in_words(seconds: float) -> str:

@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
     "train": "Train a classifier with any objective",
     "attack": "Attack a trained model at several budgets",
+    "certify": "Prove for how far noise cannot change the answers of a smoothed model",
     "audit": "Measure a trained model and write its page",
     "calibrate": "Repair the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",

@@ -1,0 +1,99 @@
+"""What a little noise does to logits and loss, in an audit: sensitivity, radius, curvature, and the certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
+from ..geometry.fisher_information import fisher_trace
+from ..geometry.hessian_spectrum import hessian_eigenvalues
+from ..geometry.input_curvatures import hessian_curvature, input_curvature
+from ..geometry.lipschitz_radii import radius_estimates
+from ..geometry.logit_margins import margins
+from ..geometry.noise_sensitivity import sensitivity
+from ..geometry.noisy_answers import noisy_correct
+from ..geometry.smoothing_certificates import certify
+from ..geometry.stability_under_noise import curvature_bounds
+from ..seeds import generator
+from ..types import Images, Labels
+from .geometry_of_features import rounded, space_of
+from .records import Record
+from .setting import Setting
+
+DRAWS = 10
+STD = 0.25  # of the noise of the certificate
+RADII = (0.0, 0.25, 0.5, 0.75)
+EXACT = 64  # images for what needs a pass for every class or a second derivative
+
+
+def sensitivity_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+    """L(x), S(x), margin over sensitivity and the radius that follows (macs Def. 4.3, Tab. 10, Thm 4.5)."""
+    model, seed = setting.model, setting.seed
+    run: dict[str, Any] = {"batch_size": setting.batch_size}
+    found = sensitivity(model, images, draws=DRAWS, generator=generator(seed, "sensitivity"), **run)
+    gaps = margins(model, images, labels, **run).double()
+    local = found.values.double()
+    sums = resampled_sums(torch.stack([gaps, local], 1).cpu(), seed)
+    radius = radius_estimates(model, images, labels, draws=DRAWS, generator=generator(seed, "radius"), **run)
+    measured = {
+        "sensitivity": mean_estimate(local.cpu(), seed),
+        "prediction_sensitivity": mean_estimate(found.probability_change.cpu(), seed),
+        "margin_to_sensitivity": estimate(float(gaps.mean() / local.mean()), sums[:, 0] / sums[:, 1]),
+        "median_margin_to_sensitivity": float((gaps / local).median()),
+        "radius": mean_estimate(radius.values.cpu(), seed),
+    }
+    return Record({"measured": measured, "notes": [f"radius: {radius.note}"]})
+
+
+def curvature_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+    """Eq. 21, and how often each image is right under noise (discriminative-noise Fig. 8 to 10)."""
+    options: dict[str, Any] = {"generator": generator(setting.seed, "curvature"), "batch_size": setting.batch_size}
+    found = input_curvature(setting.model, images, labels, draws=setting.depth.curvature_draws, **options)
+    right = noisy_correct(setting.model, images, labels, draws=DRAWS, seed=setting.seed, batch_size=setting.batch_size)
+    values = rounded(found.values)
+    figure = {"values": values, "correct_of_draws": right[: len(values)].tolist(), "draws": DRAWS}
+    measured = {"curvature": mean_estimate(found.values.cpu(), setting.seed)}
+    return Record({"measured": measured, "figures": {"curvature": figure}})
+
+
+def exact_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+    """Fisher trace (magnma Eq. 7), summed over classes; for few images, since every class costs a pass."""
+    found = fisher_trace(setting.model, images[:EXACT], batch_size=setting.batch_size)
+    return Record({"measured": {"fisher_trace": mean_estimate(found.values.cpu(), setting.seed)}})
+
+
+def hessian_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+    """Curvature by Hessian-vector products, and the largest eigenvalue, where the model can be differentiated twice."""
+    few, own = images[:EXACT], labels[:EXACT]
+    options: dict[str, Any] = {"draws": setting.depth.curvature_draws, "generator": generator(setting.seed, "hessian")}
+    found = hessian_curvature(setting.model, few, own, **options)
+    largest = hessian_eigenvalues(setting.model, few, own, generator=generator(setting.seed, "eigenvalues"))
+    measured = {"hessian_curvature": found.values, "largest_eigenvalue": largest.values}
+    return Record({"measured": {name: mean_estimate(values.cpu(), setting.seed) for name, values in measured.items()}})
+
+
+def stability_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+    """Feature and loss stability, and Thm 6.1's bounds on the eigenvalues, which assume what no network is."""
+    options: dict[str, Any] = {"generator": generator(setting.seed, "stability"), "batch_size": setting.batch_size}
+    found = curvature_bounds(space_of(setting.model), images, labels, **options)
+    stable = found.stability
+    measured = {
+        "feature_distance_under_noise": stable.feature_distances,
+        "loss_outside": stable.outside_losses,
+        "eigenvalue_upper_bound": found.values,
+        "eigenvalue_lower_bound": found.lower,
+    }
+    kept = {name: mean_estimate(values.cpu().double(), setting.seed) for name, values in measured.items()}
+    return Record({"measured": kept, "notes": [f"eigenvalue bounds: {found.note}"]})
+
+
+def certified_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+    """Certified accuracy of the smoothed classifier at some radii (Cohen et al. 2019)."""
+    count = setting.depth.certified_images
+    run: dict[str, Any] = {"seed": setting.seed, "indices": indices[:count], "batch_size": setting.batch_size}
+    found = certify(setting.model, images[:count], labels[:count], STD, **run)
+    right = found.predictions.cpu() == labels[:count].cpu()
+    shares = {f"{radius:g}": mean_estimate((right & (found.values.cpu() >= radius)).double(), setting.seed) for radius in RADII}
+    return Record({"measured": {"certified_accuracy": shares, "certified_noise": STD, "certified_images": count}})

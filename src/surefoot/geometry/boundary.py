@@ -1,0 +1,38 @@
+"""What every measurement asks of its model, images and labels before it starts."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import require
+from ..types import Images, Labels
+
+
+def prepared(model: nn.Module, images: Images) -> Images:
+    """The images in the dtype and on the device of the model's first weights; an empty batch is refused."""
+    require(images.ndim >= 2 and len(images) > 0, "images", "at least one image, batch first", tuple(images.shape))
+    require(images.is_floating_point(), "images", "floating point", images.dtype)
+    like = next((weight for weight in model.parameters() if weight.is_floating_point()), images)
+    return images.detach().to(like.device, like.dtype)
+
+
+def checked_labels(labels: Labels, images: Images) -> Labels:
+    """One whole number for each image, where the images are; their range is checked with the logits."""
+    require(
+        labels.ndim == 1 and len(labels) == len(images), "labels", f"one for each of {len(images)} images", tuple(labels.shape)
+    )
+    whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+    require(whole, "labels", "whole numbers", labels.dtype)
+    return labels.to(images.device).long()
+
+
+def norms(points: Tensor) -> Tensor:
+    """The Euclidean norm of everything that belongs to an image."""
+    lengths: Tensor = torch.linalg.vector_norm(points.flatten(1), dim=1)
+    return lengths
+
+
+def column(values: Tensor, like: Tensor) -> Tensor:
+    """One number for each image, shaped to broadcast over `like`."""
+    return values.view(-1, *[1] * (like.ndim - 1))

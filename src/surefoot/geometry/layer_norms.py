@@ -1,0 +1,120 @@
+"""Norms of layers as the linear operators they are: with stride, padding, groups and dilation, batch norm folded in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from ..errors import SurefootError
+from ..seeds import generator
+
+CONVOLVE: dict[type[nn.Module], Callable[..., Tensor]] = {nn.Conv1d: F.conv1d, nn.Conv2d: F.conv2d, nn.Conv3d: F.conv3d}
+
+
+@dataclass(frozen=True)
+class LayerCall:
+    """A layer as it was called: the shape of one input, the largest norm of an input, the batch norm that took its output."""
+
+    name: str
+    layer: nn.Module
+    shape: tuple[int, ...]
+    input_norm: float = 0.0
+    norm: _BatchNorm | None = None
+
+
+def layer_calls(model: nn.Module, images: Tensor) -> tuple[list[LayerCall], list[str]]:
+    """The linear, convolution and batch norm layers in the order of their calls, and the names of other layers with weights."""
+    names = {layer: name for name, layer in model.named_modules()}
+    calls: list[LayerCall] = []
+    outputs: list[Any] = [None]
+    left_out: list[str] = []
+
+    def record(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if isinstance(layer, _BatchNorm) and inputs[0] is outputs[-1]:
+            calls[-1] = replace(calls[-1], norm=layer)
+        elif isinstance(layer, (nn.Linear, _BatchNorm, *CONVOLVE)):
+            size = float(torch.linalg.vector_norm(inputs[0].flatten(1), dim=1).max())
+            calls.append(LayerCall(names[layer], layer, tuple(inputs[0].shape[1:]), size))
+            outputs.append(None if isinstance(layer, _BatchNorm) else output)
+        elif any(True for _ in layer.parameters(recurse=False)):
+            left_out.append(names[layer])
+
+    hooks = [layer.register_forward_hook(record) for layer in names]
+    try:
+        model(images)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return calls, list(dict.fromkeys(left_out))
+
+
+def applied(call: LayerCall, points: Tensor, power: int = 1) -> Tensor:
+    """The linear part of a layer, its batch norm included and its bias not, with its coefficients to a power."""
+    layer = call.layer
+    if isinstance(layer, _BatchNorm):
+        return points * channels(norm_scale(call.name, layer) ** power, points)
+    weight: Tensor = layer.get_parameter("weight").detach() ** power
+    moved = F.linear(points, weight) if isinstance(layer, nn.Linear) else convolved(layer, points, weight)
+    return moved if call.norm is None else moved * channels(norm_scale(call.name, call.norm) ** power, moved)
+
+
+def convolved(layer: Any, points: Tensor, weight: Tensor) -> Tensor:
+    """A convolution with the layer's own stride, padding, dilation and groups."""
+    padding = layer.padding
+    if layer.padding_mode != "zeros":
+        points, padding = F.pad(points, layer._reversed_padding_repeated_twice, layer.padding_mode), 0
+    return CONVOLVE[type(layer)](points, weight, None, layer.stride, padding, layer.dilation, layer.groups)
+
+
+def norm_scale(name: str, norm: _BatchNorm) -> Tensor:
+    """gamma / sqrt(variance + eps), which batch norm multiplies each channel by in evaluation mode."""
+    if norm.running_var is None:
+        raise SurefootError(f"The batch norm at '{name}' keeps no statistics, so it is no linear operator.")
+    scale = (norm.running_var + norm.eps).rsqrt()
+    return scale if norm.weight is None else scale * norm.weight.detach()
+
+
+def channels(scale: Tensor, like: Tensor) -> Tensor:
+    """One number for each channel, shaped to broadcast."""
+    return scale.view(1, -1, *[1] * (like.ndim - 2))
+
+
+def frobenius_norm(call: LayerCall, like: Tensor) -> float:
+    """The root of the sum of all squared entries of the operator, exact: the squared kernel applied to ones, summed."""
+    layer: Any = call.layer
+    mode = getattr(layer, "padding_mode", "zeros")
+    if mode not in ("zeros", "circular"):
+        raise SurefootError(f"The layer '{call.name}' pads with {mode}, where entries of the operator add up: not supported.")
+    if mode == "circular":
+        reach = [(k - 1) * d + 1 for k, d in zip(layer.kernel_size, layer.dilation, strict=True)]
+        if any(r > s for r, s in zip(reach, call.shape[1:], strict=True)):
+            raise SurefootError(f"The layer '{call.name}' wraps around an image smaller than its kernel: not supported.")
+    ones = torch.ones(1, *call.shape, dtype=like.dtype, device=like.device)
+    return float(applied(call, ones, 2).double().sum().sqrt())
+
+
+def spectral_norm(call: LayerCall, like: Tensor, steps: int = 500, tolerance: float = 1e-6) -> float:
+    """The largest singular value by power iteration on the operator and its transpose; it approaches from below.
+
+    Stops when a step changes it by less than `tolerance` of itself.
+    """
+    source = generator("spectral norm", call.name)
+    start = torch.randn(1, *call.shape, generator=source, dtype=like.dtype).to(like.device)
+    with torch.enable_grad():
+        points = start.clone().requires_grad_()
+        output = applied(call, points)
+    found, vector = 0.0, start / torch.linalg.vector_norm(start)
+    for _ in range(steps):
+        moved = applied(call, vector)
+        before, found = found, float(torch.linalg.vector_norm(moved))
+        if found == 0 or found - before <= tolerance * found:
+            break
+        back = torch.autograd.grad(output, points, moved, retain_graph=True)[0]
+        vector = back / torch.linalg.vector_norm(back)
+    return found

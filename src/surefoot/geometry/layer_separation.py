@@ -1,0 +1,119 @@
+"""Separated classes at the last layer force separated classes before it (discriminative Thm 6.3): the bound and an estimate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import require
+from ..seeds import generator
+from ..types import Features, Labels
+from .batching import slices
+
+NOTE = (
+    "The bound needs disjoint balls and the whole state of the earlier layer. The estimate is log 2 minus the held-out loss of"
+    " a linear classifier of the two classes, so it lies below the divergence itself, but for sampling error. In nats."
+)
+
+STRENGTHS = (1e-3, 1e-1, 10.0)
+
+
+@dataclass(frozen=True)
+class ClassSeparation:
+    """For each pair of classes: `values` is the estimated divergence; `bound` holds for every pair if `disjoint`."""
+
+    values: Tensor
+    pairs: tuple[tuple[int, int], ...]
+    bound: float
+    tau: float
+    disjoint: bool
+    note: str = NOTE
+
+
+def divergence_bound(tau: float) -> float:
+    """(2 tau - 1)^2 / 2 for tau of at least 1/2, else 0, which always holds (discriminative Eq. 20)."""
+    require(0 <= tau <= 1, "tau", "between 0 and 1", tau)
+    return (2 * tau - 1) ** 2 / 2 if tau > 0.5 else 0.0
+
+
+def jensen_shannon_divergence(first: Tensor, second: Tensor) -> float:
+    """The divergence of two distributions over a finite alphabet, in nats (discriminative Def. G.2)."""
+    first, second = first.double(), second.double()
+    middle = (first + second) / 2
+    parts = [torch.xlogy(p, p) - torch.xlogy(p, middle) for p in (first, second)]
+    return float(sum(part.sum() for part in parts) / 2)
+
+
+def separation_bound(features: Features, labels: Labels, radius: float = 0.5) -> tuple[float, float, bool]:
+    """tau, the bound, and whether the balls are disjoint: (H) of Thm 6.3 for balls of `radius` around the class means."""
+    require(features.ndim == 2 and len(features) > 0, "features", "at least one, images x dimensions", tuple(features.shape))
+    require(radius > 0, "radius", "positive", radius)
+    classes = labels.unique()
+    require(len(classes) >= 2, "labels", "of at least 2 classes", len(classes))
+    features = features.detach()
+    means = torch.stack([features[labels == number].mean(0) for number in classes])
+    places = torch.searchsorted(classes, labels)
+    inside = torch.linalg.vector_norm(features - means[places], dim=1) <= radius
+    tau = min(float(inside[labels == number].double().mean()) for number in classes)
+    disjoint = float(torch.pdist(means).min()) > 2 * radius
+    return tau, divergence_bound(tau) if disjoint else 0.0, disjoint
+
+
+def class_separation(
+    layer_features: Tensor,
+    features: Features,
+    labels: Labels,
+    radius: float = 0.5,
+    *,
+    pairs: int = 10,
+    seed: int = 0,
+    progress: bool = False,
+) -> ClassSeparation:
+    """Thm 6.3's lower bound from the penultimate `features` against an estimate at an earlier layer, for some pairs of classes.
+
+    Pairs are drawn by seed where there are more than `pairs`.
+    """
+    require(len(layer_features) == len(labels) == len(features), "layer_features", "as many as labels", len(layer_features))
+    require(pairs >= 1, "pairs", "at least 1", pairs)
+    labels = labels.cpu()
+    tau, bound, disjoint = separation_bound(features.cpu(), labels, radius)
+    every = torch.combinations(labels.unique())
+    chosen = every[torch.randperm(len(every), generator=generator(seed, "pairs"))[:pairs].sort().values]
+    flat = layer_features.detach().cpu().flatten(1).double()
+    found = []
+    for part in slices(len(chosen), 1, progress, "class separation"):
+        first, second = chosen[part.start].tolist()
+        found.append(estimated_divergence(flat[labels == first], flat[labels == second]))
+    listed = tuple((int(a), int(b)) for a, b in chosen)
+    return ClassSeparation(torch.tensor(found, dtype=torch.float64), listed, bound, tau, disjoint)
+
+
+def estimated_divergence(first: Tensor, second: Tensor) -> float:
+    """log 2 minus the two-fold held-out cross-entropy of a logistic regression, classes weighted equally; at least 0.
+
+    How strongly it is regularised is chosen by the loss on the other fold.
+    """
+    require(min(len(first), len(second)) >= 2, "layer_features", "at least 2 of each class", (len(first), len(second)))
+    losses = torch.tensor([held_out_losses(first, second, fold) for fold in (0, 1)])
+    chosen = losses.argmin(1)
+    loss = float(losses[0, chosen[1]] + losses[1, chosen[0]]) / 2
+    return max(math.log(2) - loss, 0.0)
+
+
+def held_out_losses(first: Tensor, second: Tensor, fold: int) -> list[float]:
+    """The held-out loss for each strength, trained on every second image of both classes."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    train = torch.cat([first[fold::2], second[fold::2]]).numpy()
+    answers = [0] * len(first[fold::2]) + [1] * len(second[fold::2])
+    scaler = StandardScaler().fit(train)
+    found = []
+    for strength in STRENGTHS:
+        fitted = LogisticRegression(C=strength, class_weight="balanced", max_iter=1000).fit(scaler.transform(train), answers)
+        logs = [fitted.predict_log_proba(scaler.transform(held[1 - fold :: 2].numpy())) for held in (first, second)]
+        found.append(-float(logs[0][:, 0].mean() + logs[1][:, 1].mean()) / 2)
+    return found

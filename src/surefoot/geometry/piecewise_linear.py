@@ -1,0 +1,78 @@
+"""Whether a net is piecewise linear in its input, read off autograd's graph of one pass."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..models.observing import evaluating
+from ..types import Images
+
+ARITHMETIC = "add sub neg mean sum mul div mm bmm addmm baddbmm addbmm matmul linear convolution mkldnnconvolution"
+SHAPES = (
+    "t view viewas reshape reshapealias unsafeview transpose permute squeeze unsqueeze expand clone alias copyslices copys"
+    " tocopy cat stack slice select split splitwithsizes unbind index flip roll constantpadnd reflectionpad2d replicationpad2d"
+    " asstrided"
+)
+POOLING = (
+    "avgpool1d avgpool2d adaptiveavgpool2d mkldnnadaptiveavgpool2d maxpool1d maxpool2dwithindices adaptivemaxpool2d"
+    " upsamplebilinear2d upsamplenearest2d upsamplebicubic2d"
+)
+NORMS = "nativebatchnorm cudnnbatchnorm"  # an affine map in evaluation mode
+KINKS = "relu leakyrelu prelukernel threshold hardtanh clamp clampmin clampmax abs max min amax amin maximum minimum where"
+KNOWN = {"accumulategrad", *" ".join((ARITHMETIC, SHAPES, POOLING, NORMS, KINKS)).split()}
+PRODUCTS = {"mul": 0, "mm": 0, "bmm": 0, "matmul": 0, "linear": 0, "convolution": 0, "addmm": 1, "baddbmm": 1, "addbmm": 1}
+
+
+def curved_operation(model: nn.Module, images: Images) -> str | None:
+    """The name of an operation between the input and the logits that is not piecewise linear, or None.
+
+    Products count as linear where one side alone depends on the input. What is not known by name counts as curved.
+    """
+    points = images.detach().clone().requires_grad_()
+    with evaluating(model), torch.enable_grad():
+        logits = model(points)
+    reached = depending(logits.grad_fn, lambda node: getattr(node, "variable", None) is points)
+    for node in reached:
+        name = operation_name(node)
+        kind = name.lower()
+        parents = [parent in reached for parent, _ in node.next_functions]
+        if kind not in KNOWN:
+            return name
+        if (kind in PRODUCTS and sum(parents[PRODUCTS[kind] :]) > 1) or (kind == "div" and any(parents[1:])):
+            return f"{name} of values that both depend on the input"
+    return None
+
+
+def operation_name(node: Any) -> str:
+    """`Relu` of ReluBackward0."""
+    return re.sub(r"Backward\d*$", "", node.name().split("::")[-1])
+
+
+def depending(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
+    """The nodes of autograd's graph through which the nodes that are asked for reach the end; they themselves come first."""
+    children: dict[Any, list[Any]] = defaultdict(list)
+    seen, waiting, starts = {end}, [end], []
+    while waiting:
+        node = waiting.pop()
+        if starts_at(node):
+            starts.append(node)
+        for parent, _ in node.next_functions:
+            if parent is None:
+                continue
+            children[parent].append(node)
+            if parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    found = dict.fromkeys(starts)
+    while starts:
+        for child in children[starts.pop()]:
+            if child not in found:
+                found[child] = None
+                starts.append(child)
+    return list(found)

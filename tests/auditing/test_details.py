@@ -1,0 +1,182 @@
+"""Classes, groups, thresholds, sliders and pictures, each against a plain computation."""
+
+import base64
+import io
+import math
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import surefoot as sf
+from surefoot.auditing.abstaining import lowest, thresholds
+from surefoot.auditing.examples import pick, picture
+from surefoot.auditing.frames import numbers_of
+from surefoot.auditing.sliding import feature_scale_grid, grid, temperature_grid
+from surefoot.auditing.subgroups import class_results, group_results, read_groups
+from surefoot.errors import NotFound, SurefootError, UnknownName
+from surefoot.types import Predictions
+
+
+@pytest.fixture
+def answers():
+    random = torch.Generator().manual_seed(3)
+    labels = torch.randint(4, (400,), generator=random)
+    logits = torch.randn(400, 4, generator=random) + 2 * torch.nn.functional.one_hot(labels, 4)
+    return Predictions.from_logits(logits, labels, indices=torch.arange(1000, 1400))
+
+
+def test_classes_by_counting(answers):
+    found = class_results(answers, ["a", "b", "c", "d"])
+    for number, result in enumerate(found):
+        mine = [(int(y), int(k)) for y, k in zip(answers.labels, answers.classes, strict=True)]
+        own = [answer for label, answer in mine if label == number]
+        claimed = [label for label, answer in mine if answer == number]
+        assert result.images == len(own)
+        assert result.accuracy == pytest.approx(own.count(number) / len(own))
+        assert result.precision == pytest.approx(claimed.count(number) / len(claimed))
+        others = {other: own.count(other) for other in range(4) if other != number}
+        assert others["abcd".index(result.taken_for)] == max(others.values()) == result.taken_for_images
+        assert result.accuracy.low < result.accuracy < result.accuracy.high
+        rows = answers.labels == number
+        assert result.confidence == pytest.approx(answers.confidences[rows].mean().item(), rel=1e-5)
+
+
+def test_a_class_without_images_has_no_accuracy():
+    one = Predictions.from_logits(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0]))
+    found = class_results(one, ["a", "b", "c"])
+    assert (found[1].images, found[1].accuracy, found[1].precision, found[1].taken_for) == (0, None, None, None)
+
+
+def test_groups(answers, tmp_path):
+    groups = ["day" if k % 3 else "night" for k in range(400)]
+    found = group_results(answers, groups, 0)
+    assert [(group.name, group.images) for group in found] == [("day", 266), ("night", 134)]
+    night = answers[torch.tensor([k for k in range(400) if k % 3 == 0])]
+    assert found[1].accuracy == pytest.approx(night.correct.double().mean().item())
+    with pytest.raises(SurefootError, match="one for each of 400 images, got 2"):
+        group_results(answers, ["a", "b"], 0)
+    path = tmp_path / "groups.csv"
+    path.write_text("time\n" + "\n".join(groups))
+    assert read_groups(path, "time", answers) == groups
+    rows = [f"{1000 + k},{group}" for k, group in enumerate(groups)][::-1]
+    path.write_text("index,time\n" + "\n".join(rows))
+    assert read_groups(path, "time", answers) == groups
+    with pytest.raises(UnknownName, match="Did you mean 'time'"):
+        read_groups(path, "tme", answers)
+    path.write_text("index,time\n" + "\n".join(rows[:-1]))
+    with pytest.raises(SurefootError, match="no row for 1 of 400 images"):
+        read_groups(path, "time", answers)
+    path.write_text("time\na\nb\n")
+    with pytest.raises(SurefootError, match="a row for each of 400 images; it has 2"):
+        read_groups(path, "time", answers)
+    with pytest.raises(NotFound):
+        read_groups(tmp_path / "none.csv", "time", answers)
+
+
+def test_groups_by_file_name(tmp_path):
+    for number in range(4):
+        path = tmp_path / "data" / "test" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((40, 40, 3), 60 * number, np.uint8)).save(path)
+        train = tmp_path / "data" / "train" / "ab"[number % 2] / f"{number}.png"
+        train.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((40, 40, 3), 60 * number, np.uint8)).save(train)
+    data = sf.load_data(str(tmp_path / "data"), memory_gib=0)
+    (tmp_path / "g.csv").write_text("file,light\n" + "\n".join(f"{'ab'[k % 2]}/{k}.png,light {k}" for k in range(4)))
+    found = read_groups(tmp_path / "g.csv", "light", data.test)
+    assert sorted(found) == [f"light {k}" for k in range(4)]
+    first = next(iter(data.test.batches(1))).images
+    assert found[0] == f"light {round(float(first.mean()) * 255 / 60)}"
+
+
+def test_threshold_by_trying_every_one():
+    confidences = torch.tensor([0.9, 0.8, 0.8, 0.7, 0.6, 0.5], dtype=torch.float64)
+    wrong = torch.tensor([False, False, True, False, False, True])
+
+    def tried(risk):
+        for bound in sorted(set(confidences.tolist())):
+            kept = confidences >= bound
+            if wrong[kept].double().mean() <= risk:
+                return bound
+        return 1.1
+
+    for risk in (0.01, 0.2, 0.25, 0.34, 0.5):
+        assert lowest(confidences, wrong, risk) == pytest.approx(tried(risk)), risk
+    assert lowest(confidences, torch.ones(6, dtype=torch.bool), 0.5) == 1.1
+
+
+def test_a_threshold_is_judged_on_other_images(answers):
+    chosen, judged = answers[:200], answers[200:]
+    (found,) = thresholds(judged, [0.1], 0, chosen)
+    bound = lowest(chosen.confidences.double(), ~chosen.correct, 0.1)
+    kept = judged.confidences.double() >= bound
+    assert found.thresholds == (bound,)
+    assert found.coverage == pytest.approx(kept.double().mean().item())
+    assert found.risk == pytest.approx((~judged.correct)[kept].double().mean().item())
+    (crossed,) = thresholds(answers, [0.1], 0)
+    assert len(crossed.thresholds) == 2
+    assert 0 <= crossed.risk < 0.2
+
+
+def test_nothing_is_answered_where_no_threshold_holds():
+    wrong = Predictions.from_logits(torch.tensor([[2.0, 0.0]]).repeat(10, 1), torch.ones(10, dtype=torch.long))
+    (found,) = thresholds(wrong, [0.01], 0)
+    assert found.coverage == 0
+    assert math.isnan(found.risk)
+
+
+def test_the_grid_of_temperatures_is_exact(answers):
+    found = temperature_grid(answers, [1.37])
+    assert {1.0, 1.37} <= set(found["values"])
+    assert found["values"] == sorted(found["values"])
+    for place in range(0, len(found["values"]), 17):
+        scaled = Predictions.from_logits(answers.logits / found["values"][place], answers.labels)
+        plain = sf.calibration.scores(scaled, intervals=0)
+        assert found["ece"][place] == pytest.approx(plain.ece, abs=2e-5)
+        assert found["nll"][place] == pytest.approx(plain.nll, abs=2e-5)
+        assert sum(found["counts"][place]) == 400
+        assert sum(found["correct"][place]) == int(answers.correct.sum())
+
+
+def test_the_grid_of_feature_scales_keeps_the_bias(answers):
+    bias = torch.tensor([0.5, -1.0, 0.0, 2.0])
+    found = feature_scale_grid(answers, bias)
+    assert found["values"] == [round(value, 6) for value in grid()]
+    for place in (0, 40, 120):
+        scaled = (answers.logits - bias) * grid()[place] + bias
+        plain = sf.calibration.scores(Predictions.from_logits(scaled, answers.labels), intervals=0)
+        assert found["ece"][place] == pytest.approx(plain.ece, abs=2e-5)
+        assert found["nll"][place] == pytest.approx(plain.nll, abs=2e-5)
+    assert feature_scale_grid(answers, None) is None
+    assert feature_scale_grid(answers, torch.zeros(4)) is None
+
+
+def test_pictures(digits):
+    small = digits.test.images[0].float() / 255
+    kind, data = picture(small).split(",", 1)
+    assert kind == "data:image/png;base64"
+    back = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
+    assert (back == digits.test.images[0].permute(1, 2, 0).numpy()).all()
+    large = picture(torch.rand(3, 200, 100))
+    assert large.startswith("data:image/jpeg")
+    assert Image.open(io.BytesIO(base64.b64decode(large.split(",", 1)[1]))).size == (56, 112)
+    grey = picture(torch.rand(1, 8, 8))
+    assert Image.open(io.BytesIO(base64.b64decode(grey.split(",", 1)[1]))).mode == "L"
+    rows = torch.tensor([300, 5, 77])
+    assert torch.equal(pick(digits.test, rows, 64), digits.test.images[rows].float() / 255)
+
+
+def test_every_number_has_a_path():
+    audit = {
+        "calibration": {"ece": {"value": 0.1, "low": 0.0, "high": 0.2}, "band": [1.0, 2.0], "none": None},
+        "corruptions": {"cells": [{"name": "fog", "severity": 3, "accuracy": {"value": 0.5, "low": 0.4, "high": 0.6}}]},
+    }
+    assert list(numbers_of(audit)) == [
+        ("calibration.ece", 0.1, 0.0, 0.2),
+        ("calibration.band.0", 1.0, None, None),
+        ("calibration.band.1", 2.0, None, None),
+        ("corruptions.cells.fog.3.severity", 3, None, None),
+        ("corruptions.cells.fog.3.accuracy", 0.5, 0.4, 0.6),
+    ]

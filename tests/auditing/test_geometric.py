@@ -1,0 +1,91 @@
+"""The geometry in an audit is what the functions of geometry give on the same images."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.auditing.examples import places_of
+from surefoot.data.choosing import choose
+from surefoot.models.observing import head_of
+
+
+@pytest.fixture(scope="module")
+def only(small):
+    """Geometry and one attack on the same images, and as little as possible of the rest."""
+    nothing = {"gaussian_levels": (), "uniform_levels": (), "occlusions": (), "curve_budgets": ()}
+    return replace(small, corruptions=("contrast",), severities=(1,), corruption_images=10, **nothing)
+
+
+@pytest.fixture(scope="module")
+def audit(run, digits, only):
+    return sf.audit(run.predictor, digits, depth=only, progress=False)
+
+
+def test_numbers_of_the_representation(audit, run, digits):
+    few = choose(digits.test, 40, 0)
+    images = few.images.float() / 255
+    with torch.no_grad():
+        found = run.model.eval().outputs(images)
+    means = sf.geometry.class_means(found.features, few.labels, found.logits.argmax(1), num_classes=10)
+    measured = audit.geometry.measured
+    plain = sf.geometry.representation_statistics(head_of(run.model, images), found.features, few.labels)
+    assert measured["images"] == 40
+    assert measured["feature_rms"] == pytest.approx(found.features.square().mean(1).sqrt().mean().item(), rel=1e-4)
+    assert measured["cone_index"] == pytest.approx(plain.cones.mean, rel=1e-3)
+    assert measured["bias_dependence"] == pytest.approx(plain.bias.mean, abs=1e-6)
+    assert means.shape == (10, found.features.shape[1])
+    gaps = sf.geometry.margins(run.model, images, few.labels).mean()
+    ratio = measured["margin_to_sensitivity"]
+    assert ratio == pytest.approx(float(gaps) / measured["sensitivity"], rel=1e-3)
+    assert measured["curvature"] > 0
+    assert any("not a certificate" in note for note in audit.geometry.notes)
+
+
+def test_figures_say_which_images_an_attack_broke(audit, run, digits):
+    shown = audit.figures["geometry"]["features"]
+    few = choose(digits.test, 40, 0)
+    result = sf.attacks.evaluate(run.predictor, few.images.float() / 255, few.labels, "fgsm")
+    assert shown["broken_by"] == "fgsm"
+    assert shown["broken"] == result.broken.int().tolist()
+    assert shown["correct"] == result.clean.correct.int().tolist()
+    assert len(shown["rms"]) == len(shown["cosine"]) == 40
+    curvature = audit.figures["geometry"]["curvature"]
+    assert len(curvature["values"]) == len(curvature["correct_of_draws"]) == 40
+    assert all(0 <= count <= curvature["draws"] for count in curvature["correct_of_draws"])
+
+
+def test_a_plane_where_there_is_one(digits, only):
+    model = sf.load_model("small-resnet", data=digits, feature_dim=2, seed=0)
+    plane = sf.audit(model, digits, depth=only, progress=False).figures["geometry"]["plane"]
+    assert len(plane["plane"]["features"][0]) == 2
+    assert len(plane["path"]["features"]) > 1
+
+
+def test_what_a_model_does_not_allow_is_said(digits, only):
+    class Squared(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3072, 10)
+
+        def forward(self, images):
+            return self.layer(images.flatten(1)).square()
+
+    found = sf.audit(Squared(), digits, depth=only, progress=False).geometry
+    assert any(note.startswith("features: Squared must end in one linear layer") for note in found.notes)
+    assert "feature_rms" not in found.measured
+    assert "curvature" in found.measured
+
+
+def test_full_depth_adds_certificates_and_the_hessian(run, digits, only):
+    depth = replace(only, geometry_images=10, certified_images=2, attacks=())
+    found = sf.audit(run.predictor, digits, depth=depth, progress=False).geometry.measured
+    assert found["certified_accuracy"]["0"] >= found["certified_accuracy"]["0.5"]
+    assert {"hessian_curvature", "largest_eigenvalue", "fisher_trace", "eigenvalue_upper_bound"} <= found.keys()
+
+
+def test_places_of_images_in_a_split(digits):
+    few = choose(digits.test, 5, 0)
+    places = places_of(digits.test, few.indices.tolist(), 64)
+    assert torch.equal(digits.test.indices[places], few.indices)

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.data.choosing import ChosenSplit, choose, stratified_places
+from surefoot.errors import SurefootError
+
+
+def test_exactly_so_many_of_every_class_in_its_share():
+    labels = torch.tensor([0] * 60 + [1] * 30 + [2] * 10)[torch.randperm(100, generator=torch.Generator().manual_seed(0))]
+    for count in (1, 7, 10, 50, 99):
+        rows = stratified_places(labels, count, 0)
+        assert len(rows) == len(set(rows.tolist())) == count
+        assert torch.equal(rows, rows.sort().values)
+        shares = labels[rows].bincount(minlength=3).double()
+        assert (shares - count * torch.tensor([0.6, 0.3, 0.1])).abs().max() <= 1
+    assert not torch.equal(stratified_places(labels, 50, 0), stratified_places(labels, 50, 1))
+    assert set(stratified_places(labels, 7, 0).tolist()) <= set(stratified_places(labels, 50, 0).tolist())
+
+
+def test_the_same_images_from_memory_and_in_order(digits):
+    few = choose(digits.test, 50, 0)
+    batch = next(iter(few.batches(50)))
+    rows = stratified_places(digits.test.labels, 50, 0)
+    assert torch.equal(batch.indices, digits.test.indices[rows])
+    assert torch.equal(batch.images, digits.test.images[rows].float() / 255)
+    assert choose(digits.test, None) is digits.test
+    assert choose(digits.test, 10_000) is digits.test
+    with pytest.raises(SurefootError, match="count must be at least 1, got 0"):
+        choose(digits.test, 0)
+
+
+class Stream:
+    """A split that can only be read from its beginning."""
+
+    def __init__(self, split):
+        self.split = split
+
+    def __len__(self):
+        return len(self.split)
+
+    def batches(self, batch_size, **options):
+        return self.split.batches(batch_size, **options)
+
+
+def test_some_of_a_stream(digits):
+    few = choose(Stream(digits.test), 30)
+    assert isinstance(few, ChosenSplit)
+    assert len(few) == 30
+    seen = torch.cat([batch.indices for batch in few.batches(64)])
+    assert len(seen) == 30
+    assert torch.equal(seen, digits.test.indices[torch.linspace(0, len(digits.test) - 1, 30).round().long()])
+
+
+def test_max_images_is_exact():
+    assert len(sf.load_data("digits", max_images=256).test) == 256

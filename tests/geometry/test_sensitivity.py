@@ -1,0 +1,147 @@
+"""L(x), S(x), the ratio and the radii (macs Def. 4.3, Rem. 4.4, Thm 4.5, Cor. 4.6, Tab. 10)."""
+
+import pytest
+import torch
+from torch import nn
+
+from surefoot.errors import SurefootError
+from surefoot.geometry import (
+    local_lipschitz,
+    logit_radius,
+    margin_ratio,
+    margins,
+    radius_estimates,
+    robustness_radius,
+    sensitivity,
+)
+from surefoot.geometry.image_noise import base_seed, gaussian
+from surefoot.seeds import generator
+
+
+def test_against_the_definition(smooth, points):
+    """A second implementation, image by image, on the same noise."""
+    found = sensitivity(smooth, points, std=0.3, draws=4, generator=generator(1), batch_size=3)
+    seed = base_seed(generator(1))
+    for place, image in enumerate(points):
+        slopes, changes = [], []
+        for draw in range(4):
+            noise = 0.3 * gaussian(image[None], place, draw, seed)
+            clean, noisy = smooth(torch.cat([image[None], image[None] + noise])).detach()
+            slopes.append(float((noisy - clean).abs().max() / noise.norm()))
+            changes.append(float((noisy.softmax(0) - clean.softmax(0)).abs().sum()))
+        assert float(found.values[place]) == pytest.approx(sum(slopes) / 4)
+        assert float(found.largest[place]) == pytest.approx(max(slopes))
+        assert float(found.probability_change[place]) == pytest.approx(sum(changes) / 4)
+
+
+def test_a_known_slope():
+    """f(x) = (3 x, 0, 0) for one pixel moves by 3 ||e||, whatever the noise."""
+    net = nn.Linear(1, 3, bias=False)
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([[3.0], [0.0], [0.0]]))
+    found = sensitivity(net, torch.rand(5, 1), std=0.01, draws=3)
+    torch.testing.assert_close(found.values, torch.full((5,), 3.0), rtol=1e-3, atol=0)
+
+
+def test_noise_does_not_depend_on_the_batch_and_follows_the_generator(kinked, points):
+    whole = sensitivity(kinked, points, generator=generator(0))
+    parts = sensitivity(kinked, points, generator=generator(0), batch_size=2)
+    torch.testing.assert_close(whole.values, parts.values, rtol=1e-12, atol=0)
+    other = sensitivity(kinked, points, generator=generator(1))
+    assert not torch.equal(whole.values, other.values)
+    one = sensitivity(kinked, points[:1], generator=generator(0))
+    torch.testing.assert_close(one.values, whole.values[:1], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("std", [1e-3, 0.1, 1.0, 30.0])
+def test_remark_4_4_always_holds(smooth, points, std):
+    """Pinsker, and Jensen over the draws: S <= E sqrt(2 D) <= sqrt(2 E D)."""
+    found = sensitivity(smooth, points, std=std, draws=6)
+    assert (found.probability_change <= (2 * found.divergence).sqrt() * (1 + 1e-9) + 1e-12).all()
+    assert (found.probability_change > 0).all()
+
+
+def test_ratio_of_means_and_median(smooth, points, answers):
+    found = margin_ratio(smooth, points, answers, generator=generator(0))
+    gaps = margins(smooth, points, answers)
+    slopes = sensitivity(smooth, points, generator=generator(0)).values
+    assert found.ratio_of_means == pytest.approx(float(gaps.sum() / slopes.sum()))
+    assert found.median == pytest.approx(sorted((gaps / slopes).tolist())[3])
+    assert found.ratio_of_means != pytest.approx(float((gaps / slopes).mean()))
+
+
+def test_theorem_4_5_with_the_true_constant(linear, points):
+    """A linear net: L_g = max_j ||w_y - w_j|| is exact; no step within the radius changes the class. Two classes: tight."""
+    labels = linear(points).argmax(1)
+    weight = linear[1].weight.detach()
+    steepest = (weight[labels].unsqueeze(1) - weight).norm(dim=2).amax(1)
+    gaps = margins(linear, points, labels)
+    radii = robustness_radius(gaps, steepest)
+    torch.testing.assert_close(radii, gaps / steepest)
+    for _ in range(100):
+        step = nn.functional.normalize(torch.randn(7, 18, dtype=torch.float64)) * 0.9999 * radii.unsqueeze(1)
+        assert torch.equal(linear(points + step.view_as(points)).argmax(1), labels)
+    two = nn.Sequential(nn.Flatten(), nn.Linear(18, 2)).double()
+    labels, across = two(points).argmax(1), two[1].weight[0] - two[1].weight[1]
+    radii = robustness_radius(margins(two, points, labels), across.norm().detach())
+    worst = torch.where(labels == 0, -1.0, 1.0).unsqueeze(1) * nn.functional.normalize(across, dim=0)
+    assert torch.equal(two(points + (0.9999 * radii[:, None] * worst).view_as(points)).argmax(1), labels)
+    assert torch.equal(two(points + (1.0001 * radii[:, None] * worst).view_as(points)).argmax(1), 1 - labels)
+
+
+def test_corollary_4_6_is_never_larger(linear, points):
+    """With true constants gamma / (2 L_f) <= gamma / L_g, since L_g <= 2 L_f."""
+    labels, weight = linear(points).argmax(1), linear[1].weight.detach()
+    gaps = margins(linear, points, labels)
+    steepest = (weight[labels].unsqueeze(1) - weight).norm(dim=2).amax(1)
+    assert (logit_radius(gaps, weight.norm(dim=1).max()) <= robustness_radius(gaps, steepest)).all()
+
+
+def test_radius_is_cut_at_the_reach_and_zero_without_margin():
+    gaps, slopes = torch.tensor([4.0, 4.0, -1.0, 0.0]), torch.tensor([1.0, 8.0, 1.0, 1.0])
+    assert robustness_radius(gaps, slopes, 3.0).tolist() == [3.0, 0.5, 0.0, 0.0]
+    assert logit_radius(gaps, slopes).tolist() == [2.0, 0.25, 0.0, 0.0]
+
+
+def test_sampled_constants_are_lower_bounds_and_the_result_says_so(linear, points):
+    labels, weight = linear(points).argmax(1), linear[1].weight.detach()
+    found = radius_estimates(linear, points, labels, generator=generator(0), draws=30, batch_size=4)
+    true = (weight[labels].unsqueeze(1) - weight).norm(dim=2).amax(1)
+    assert (found.difference_lipschitz < true).all()
+    assert (found.difference_lipschitz > true / 18**0.5).all()
+    assert (found.logit_lipschitz < weight.norm(dim=1).max()).all()
+    assert "not a certificate" in found.note
+    assert "lower bound" in found.note
+    assert (found.values <= found.reach).all()
+    wrong = radius_estimates(linear, points, (labels + 1) % 4)
+    assert wrong.values.tolist() == wrong.logit_radii.tolist() == [0.0] * 7
+
+
+def test_gradients_give_the_true_constant_of_a_linear_net(linear, points):
+    labels, weight = linear(points).argmax(1), linear[1].weight.detach()
+    across = (weight[labels].unsqueeze(1) - weight).norm(dim=2)
+    found = local_lipschitz(linear, points, labels, batch_size=3)
+    torch.testing.assert_close(found.values, across.amax(1))
+    assert found.rivals == 3
+    logits = linear(points).detach()
+    first_order = (logits.gather(1, labels[:, None]) - logits) / across
+    torch.testing.assert_close(found.radii, first_order.nan_to_num(nan=torch.inf).amin(1))
+    nearest = local_lipschitz(linear, points, labels, rivals=1)
+    rival = logits.scatter(1, labels[:, None], -torch.inf).argmax(1)
+    torch.testing.assert_close(nearest.values, across.gather(1, rival[:, None]).squeeze(1))
+
+
+def test_the_sampled_slope_never_exceeds_the_steepest_gradient_of_a_linear_net(linear, points):
+    labels = linear(points).argmax(1)
+    sampled = radius_estimates(linear, points, labels, draws=20).difference_lipschitz
+    assert (sampled <= local_lipschitz(linear, points, labels).values).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"std": 0}, "std must be positive"), ({"draws": 0}, "draws must be at least 1")]
+)
+def test_what_is_refused(linear, points, answers, options, message):
+    with pytest.raises(SurefootError, match=message):
+        sensitivity(linear, points, **options)
+    with pytest.raises(SurefootError, match=message):
+        radius_estimates(linear, points, answers, **options)

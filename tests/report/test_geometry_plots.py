@@ -1,0 +1,160 @@
+"""Every figure of a geometry result is drawn from its plain values, after a trip through JSON, and shows them."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from surefoot import geometry
+from surefoot.plain import plain
+from surefoot.report.plots.certificates import certificates_figure
+from surefoot.report.plots.class_separation import class_separation_figure
+from surefoot.report.plots.class_shapes import class_shapes_figure
+from surefoot.report.plots.curvature import curvature_figure
+from surefoot.report.plots.curvature_bounds import curvature_bounds_figure
+from surefoot.report.plots.eigenvalues import eigenvalues_figure
+from surefoot.report.plots.fisher_spectrum import fisher_spectrum_figure
+from surefoot.report.plots.histograms import histogram
+from surefoot.report.plots.hyperplane_distance import hyperplane_distance_figure
+from surefoot.report.plots.local_lipschitz import local_lipschitz_figure
+from surefoot.report.plots.logit_statistics import logit_statistics_figure
+from surefoot.report.plots.loss_change import loss_change_figure
+from surefoot.report.plots.mapping_bound import mapping_bound_figure
+from surefoot.report.plots.margin_distribution import margin_figure
+from surefoot.report.plots.margin_ratio import margin_ratio_figure
+from surefoot.report.plots.margin_term import margin_term_figure
+from surefoot.report.plots.noise_sensitivity import sensitivity_figure
+from surefoot.report.plots.noise_stability import noise_stability_figure
+from surefoot.report.plots.radius_estimates import radius_estimates_figure
+from surefoot.report.plots.spectral_complexity import spectral_complexity_figure
+from surefoot.report.plots.trace import trace_figure
+from surefoot.seeds import generator
+
+
+def travelled(result):
+    return json.loads(json.dumps(plain(result), allow_nan=False))
+
+
+@pytest.fixture
+def net():
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+@pytest.fixture
+def batch():
+    return torch.rand(6, 3, 2, 2), torch.arange(6) % 3
+
+
+def test_points_of_images(net, batch):
+    """The scatter plots hold the numbers of the result."""
+    images, labels = batch
+    moved = travelled(geometry.sensitivity(net, images, generator=generator(0)))
+    figure = sensitivity_figure(moved)
+    assert list(figure.data[0].x) == moved["values"]
+    assert list(figure.data[0].y) == moved["probability_change"]
+    ratio = travelled(geometry.margin_ratio(net, images, labels, generator=generator(0)))
+    figure = margin_ratio_figure(ratio)
+    assert list(figure.data[0].y) == ratio["margins"]
+    assert figure.data[1].y[1] / figure.data[1].x[1] == pytest.approx(ratio["ratio_of_means"])
+    slopes = travelled(geometry.local_lipschitz(net, images, labels))
+    assert list(local_lipschitz_figure(slopes).data[0].x) == slopes["values"]
+    ends = travelled(geometry.hessian_eigenvalues(net, images, labels))
+    assert list(eigenvalues_figure(ends).data[0].y) == ends["values"]
+    change = travelled(geometry.loss_change_bound(net, images, labels))
+    figure = loss_change_figure(change)
+    assert list(figure.data[0].y) == change["values"]
+    assert len(figure.data) == 2
+
+
+def test_images_without_a_number_are_left_out(net, batch):
+    """l_out is not defined where features never leave the ball."""
+    stable = travelled(geometry.noise_stability(net, *batch, distance=1e6))
+    assert stable["outside_losses"] == [None] * 6
+    assert len(noise_stability_figure(stable).data[0].x) == 0
+    shaky = travelled(geometry.noise_stability(net, *batch, distance=1e-6))
+    assert list(noise_stability_figure(shaky).data[0].x) == [0.0] * 6
+
+
+def test_distributions(net, batch):
+    images, labels = batch
+    gaps = travelled(geometry.margins(net, images, labels))
+    assert list(margin_figure(gaps).data[0].x) == gaps
+    distances = travelled(geometry.hyperplane_distances(net[3], torch.rand(6, 8), labels))
+    assert list(hyperplane_distance_figure(distances).data[0].x) == distances
+    found = travelled(geometry.logit_statistics(net, images, labels))
+    figure = logit_statistics_figure(found)
+    assert [list(trace.x) for trace in figure.data] == [found["values"], found["norms"], found["largest"]]
+    radii = travelled(geometry.radius_estimates(net, images, labels))
+    figure = radius_estimates_figure(radii)
+    assert "no certificate" in figure.layout.xaxis.title.text
+    assert [list(trace.x) for trace in figure.data] == [radii["values"], radii["logit_radii"]]
+
+
+def test_logarithmic_distributions_say_what_they_leave_out(net, batch):
+    figure = histogram({"a": [1.0, 100.0, 0.0, -3.0, None]}, "value", logarithmic=True)
+    assert list(figure.data[0].x) == [0, 2]
+    assert figure.data[0].name == "a (3 left out)"
+    images, labels = batch
+    results = {
+        "net": travelled(geometry.input_curvature(net, images, labels, 3)),
+        "same": travelled(geometry.hessian_curvature(net, images, labels, 3)),
+    }
+    figure = curvature_figure(results)
+    assert [trace.name for trace in figure.data] == ["net (Eq. 21, step 0.01)", "same (Hessian)"]
+    assert list(figure.data[1].x) == pytest.approx([math.log10(value) for value in results["same"]["values"]])
+    traces = {"Fisher": travelled(geometry.fisher_trace(net, images))}
+    assert trace_figure(traces).data[0].name == "Fisher (exact)"
+    bounds = travelled(geometry.curvature_bounds(net, images, labels))
+    figure = curvature_bounds_figure(bounds, results["net"])
+    assert len(figure.data) == 3
+    assert "exclude each other" in figure.layout.meta["note"]
+    spectrum = travelled(geometry.fisher_spectrum(net, images))
+    assert len(fisher_spectrum_figure(spectrum).data) == 3
+
+
+def test_certified_accuracy_by_hand():
+    """Four images: right with radius 0.1 and 0.3, one wrong, one abstained."""
+    result = {"values": [0.3, 0.1, 0.5, 0.0], "predictions": [1, 0, 2, -1], "labels": [1, 0, 0, 0], "std": 0.25}
+    line = certificates_figure({"<b>": result}).data[0]
+    assert list(line.x) == [0.0, 0.1, 0.3, 0.3]
+    assert list(line.y) == [0.5, 0.5, 0.25, 0.0]
+    assert line.name == "&lt;b&gt;, noise 0.25"
+    nothing = dict(result, predictions=[-1] * 4)
+    assert list(certificates_figure({"none": nothing}).data[0].y) == [0.0, 0.0]
+
+
+def test_classes_and_layers(net, batch):
+    images, labels = batch
+    shapes = travelled(geometry.class_shapes(net[3], torch.rand(6, 8), labels.clamp_max(1)))
+    figure = class_shapes_figure(shapes, ["a", "<i>", "c"])
+    assert list(figure.data[0].x) == ["a", "&lt;i&gt;", "c"]
+    assert figure.data[0].y[2] is None
+    complexity = travelled(geometry.spectral_complexity(net, images))
+    figure = spectral_complexity_figure(complexity)
+    assert list(figure.data[0].y) == complexity["spectral"]
+    assert f"{complexity['log_complexity']:.4g}" in figure.layout.title.text
+    terms = {"ce": travelled(geometry.margin_term(net, images, labels))}
+    assert margin_term_figure(terms).data[0].y[0] == terms["ce"]["log_term"]
+    bound = travelled(geometry.mapping_bound(torch.rand(9, 4), torch.rand(4)))
+    figure = mapping_bound_figure(bound)
+    assert figure.layout.title.text == "vacuous"
+    assert figure.data[0].y[3] == bound["bound"]
+    separation = {"pairs": [[0, 1]], "values": [0.6], "bound": 0.5, "tau": 1.0}
+    assert list(class_separation_figure(separation).data[0].x) == ["0 and 1"]
+
+
+def test_figures_know_no_torch():
+    code = (
+        "import importlib, pkgutil, sys, surefoot.report.plots as p\n"
+        "names = [found.name for found in pkgutil.iter_modules(p.__path__)]\n"
+        "for name in names: importlib.import_module('surefoot.report.plots.' + name)\n"
+        "print(len(names) > 10, 'torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == [
+        "True",
+        "False",
+    ]
