@@ -8,7 +8,7 @@ def test_recipes_become_runs_audits_and_rows(tmp_path):
     recipes = {name: Recipe.check({**base, "objective": name}) for name in ("cross-entropy", "focal")}
     rows = table(run_grid(recipes, tmp_path, progress=False))
     assert list(rows) == ["cross-entropy", "focal"]
-    assert list(rows["focal"]) == ["accuracy", "ECE", "NLL", "corrupted accuracy", "fgsm success"]
+    assert list(rows["focal"]) == ["accuracy", "ECE", "NLL", "corrupted accuracy", "fgsm success", "pgd-weak success"]
     for name in recipes:
         assert {"recipe.yaml", "model.safetensors", "audit.json"} <= {path.name for path in (tmp_path / name).iterdir()}
     assert rows["focal"]["NLL"] != rows["cross-entropy"]["NLL"]

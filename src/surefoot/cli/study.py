@@ -15,7 +15,7 @@ from ..files import write_text
 from ..studies.cells import Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
 from ..studies.layout import build_table
-from ..studies.reading import read_study, study_names
+from ..studies.reading import read_file, read_study, study_names
 from ..studies.rendering import FORMATS, differences, published_text, render, wins_text
 from ..studies.results import Results, require_results
 from ..studies.running import run_study, threads_for
@@ -50,13 +50,13 @@ def study() -> None:
 @app.command("list")
 def list_studies(json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False) -> None:
     """The studies that come with the package."""
-    found = {name: read_study(name, "full") for name in study_names()}
+    found = {name: read_file(name) for name in study_names()}
     if json_:
-        print(json.dumps({name: {"title": s.title, "paper": s.paper, "place": s.place} for name, s in found.items()}))
+        print(json.dumps({name: {key: each.get(key) for key in ("title", "paper", "place")} for name, each in found.items()}))
         return
     width = max(map(len, found))
     for name, each in found.items():
-        print(f"{name:<{width}}  {each.title}")
+        print(f"{name:<{width}}  {each['title']}")
 
 
 @app.command()

@@ -22,7 +22,7 @@ from ..errors import SurefootError
 from ..models.prediction import pick_device
 from ..training.recipes import Recipe
 from ..version import VERSION
-from .cell_runs import run_folder, train
+from .cell_runs import alone, run_folder, train
 from .cells import Cell, measure_digest, whole
 from .jobs import Job, read_job
 from .measuring import MEASUREMENTS, validation_only
@@ -43,7 +43,8 @@ def run_job(job: Job) -> list[str]:
 
     torch.set_num_threads(job.threads)
     recipe, results, work = Recipe.check(yaml.safe_load(job.recipe)), Results(job.results), Path(job.work)
-    results.begin(job.cell, whole(recipe), {"surefoot": VERSION, "versions": versions(), "data_label": job.data_label})
+    with alone(work, f"{job.cell}.results"):
+        results.begin(job.cell, whole(recipe), {"surefoot": VERSION, "versions": versions(), "data_label": job.data_label})
     try:
         subject = subject_of(job, recipe, work, results)
     except Exception:
@@ -62,7 +63,8 @@ def run_job(job: Job) -> list[str]:
             failed.append(label)
             continue
         about = {"seconds": round(time.perf_counter() - began, 2), "surefoot": VERSION}
-        results.add(job.cell, measure_digest(job.cell, measure), measure, metrics, about)
+        with alone(work, f"{job.cell}.results"):  # another study may add to the same cell
+            results.add(job.cell, measure_digest(job.cell, measure), measure, metrics, about)
     return failed
 
 
@@ -78,7 +80,8 @@ def subject_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Subjec
         if not finished:
             last = run.history[-1] if run.history else {}
             about = {"seconds": took, "threads": job.threads, "images": len(data.train), "epochs": len(run.history)}
-            results.add_training(job.cell, {**about, "last_epoch": last})
+            with alone(work, f"{job.cell}.results"):
+                results.add_training(job.cell, {**about, "last_epoch": last})
         model, objective, predictor = run.model, run.objective, run.predictor
     else:
         model, objective = recipe.build_model(data).eval(), recipe.build_objective()
