@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot.auditing import depths
 from surefoot.cli.main import run as run_command
 from surefoot.data.dataset import Dataset
 from surefoot.training.runs import Run
@@ -35,6 +36,14 @@ def run(digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     model = sf.load_model("small-resnet", data=digits, seed=0)
     folder = tmp_path_factory.mktemp("runs") / "ce"
     return sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=3, seed=0, output=folder, progress=False)
+
+
+@pytest.fixture
+def quicker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quick audit that is quicker still: few images, three corruptions, one attack."""
+    few = {"corruption_images": 40, "attack_images": 30, "geometry_images": 20, "curvature_draws": 2}
+    chosen = {"corruptions": ("gaussian_noise", "gaussian_blur", "contrast"), "severities": (1, 3, 5), "attacks": ("fgsm",)}
+    monkeypatch.setitem(depths.DEPTHS, "quick", replace(depths.DEPTHS["quick"], **few, **chosen))
 
 
 @dataclass(frozen=True)
