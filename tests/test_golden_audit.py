@@ -57,7 +57,7 @@ def test_accuracy_of_the_foreign_resnet(cifar, loader, here):
     assert float(predict(model, data.test.batches(100)).correct.double().mean()) == pytest.approx(0.87, abs=0.05)
 
 
-def test_the_command_audits_it(surefoot, cifar, loader):
+def test_the_command_audits_it(surefoot, cifar, loader, quicker):
     options = ["--import", loader, "--data", cifar, "--max-images", 30, "--json", "--quiet"]
     found = surefoot("audit", *options)
     assert found.code == 0, found.err

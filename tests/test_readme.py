@@ -16,14 +16,14 @@ def blocks(document: str, language: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
-def test_python_snippets_run(document, here):
+def test_python_snippets_run(document, here, quicker):
     snippets = list(blocks(document, "python"))
     assert snippets
     for snippet in snippets:
         exec(compile(snippet, document, "exec"), {"__name__": "snippet"})
 
 
-def test_commands_of_the_readme_run(surefoot, here):
+def test_commands_of_the_readme_run(surefoot, here, quicker):
     lines = [line for block in blocks("README.md", "sh") for line in block.splitlines()]
     assert lines
     for line in lines:
