@@ -45,6 +45,9 @@ def test_without_draws_the_rest_is_unpaired_and_as_wide_as_both_intervals(pair):
     assert (item.value, item.low, item.high) == pytest.approx((0.05, 0.03, 0.07))
     assert not item.paired
     assert item.real
+    shown = compare(pair).for_page()
+    assert all(row["paired"] and row["low"] is not None for row in shown)
+    assert "calibration.nll" in {row["name"] for row in shown}
 
 
 def test_with_draws_of_the_same_images_the_rest_is_paired(tmp_path):
@@ -159,6 +162,7 @@ def test_draws_of_a_real_audit_give_its_own_intervals(digits, tmp_path):
     numbers = {
         "corruptions.mean_accuracy": found.corruptions.mean_accuracy,
         "corruptions.mean_nll": found.corruptions.mean_nll,
+        "corruptions.mean_scaled_ece": found.corruptions.mean_scaled_ece,
         "attacks.fgsm.success_rate": found.attacks["fgsm"].success_rate,
         "attacks.fgsm.robust_accuracy": found.attacks["fgsm"].robust_accuracy,
     }

@@ -67,6 +67,9 @@ def test_names_stand_for_paths():
         ("attacks.pgd-strong.success_rate", "is not measured at depth quick: surefoot audit --depth standard does"),
         ("attacks.autoattack-weak.success_rate", "--depth full does"),
         ("corruptions.fog.2.accuracy", "is not measured at depth quick: surefoot audit --depth standard does"),
+        ("noise.gaussian.4/255.accuracy", "is not measured at depth quick: surefoot audit --depth standard does"),
+        ("noise.uniform.0.15.ece", "--depth full does"),
+        ("occlusions.stripes.3.nll", "--depth standard does"),
         ("corruptions.snow.3.accuracy", "belongs to depth quick, and this audit does not have it"),
         ("corruptions.fog.accuracy", "may be any of 2 numbers; the first are corruptions.cells.fog.1.accuracy"),
         ("top5", "'top5' is not defined in this audit"),
@@ -77,6 +80,13 @@ def test_names_stand_for_paths():
 def test_what_is_not_there(name, message):
     with pytest.raises(SurefootError, match=message):
         find_number(name, small.audit())
+
+
+def test_a_level_of_noise_as_a_fraction():
+    plain = small.audit()
+    plain["noise"] = [{"kind": "gaussian", "level": level / 255, "accuracy": small.number(level / 10)} for level in (4, 8)]
+    path, number = find_number("noise.gaussian.8/255.accuracy", plain)
+    assert (path, number.value) == (f"noise.gaussian.{8 / 255}.accuracy", 0.8)
 
 
 def test_predictions_alone():

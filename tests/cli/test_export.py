@@ -71,6 +71,14 @@ def test_other_repairs_are_inside(surefoot, trained, here, digits, method):
     assert torch.allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_what_onnx_cannot_take_is_one_line(surefoot, trained, here):
+    assert surefoot("calibrate", "r", "--method", "isotonic", "--quiet").code == 0
+    found = surefoot("export", "r-isotonic")
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert "ONNX cannot take this model: " in found.err
+    assert not list((here / "r-isotonic").glob("model.onnx*"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

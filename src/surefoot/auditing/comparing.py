@@ -70,8 +70,8 @@ class Comparison:
     notes: list[str]
 
     def for_page(self) -> list[dict[str, Any]]:
-        """The differences as the page takes them."""
-        return [plain(vars(item)) for item in self.differences]
+        """The paired differences, plain: the page says that both models were judged on the same images."""
+        return [plain(vars(item)) for item in self.differences if item.paired]
 
 
 def compare(models: Sequence[Compared], *, all_pairs: bool = False, seed: int = 0) -> Comparison:

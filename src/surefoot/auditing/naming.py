@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SurefootError, suggestion
+from ..schemas import parse_number
 from .frames import numbers_of
 
+FRACTION = re.compile(r"\d+(?:\.\d+)?/\d+")
 ENDS = ("value", "low", "high")
 HIGHER = {
     *("accuracy", "mean_accuracy", "robust_accuracy", "top5", "auroc", "precision", "coverage", "brier_resolution"),
@@ -56,6 +59,7 @@ def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
     for path in (name, f"calibration.{name}"):
         if path in numbers:
             return path
+    name = with_levels(name)
     parts = name.split(".")
     found = [path for path in numbers if goes_through(path.split("."), parts)]
     if not found:
@@ -65,6 +69,11 @@ def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
     if len(best) > 1:
         raise SurefootError(f"'{name}' may be any of {len(best)} numbers; the first are {', '.join(best[:3])}.")
     return best[0]
+
+
+def with_levels(name: str) -> str:
+    """`noise.gaussian.4/255.accuracy` with the level as the path has it."""
+    return FRACTION.sub(lambda found: str(parse_number(found[0])), name)
 
 
 def goes_through(path: Sequence[str], words: Sequence[str]) -> bool:
@@ -118,8 +127,8 @@ def depths_with(name: str) -> list[str]:
     """The depths that measure it, quickest first."""
     from .depths import DEPTHS  # imports torch, which only an error needs
 
-    head, _, score = name.rpartition(".")
-    return [depth.name for depth in DEPTHS.values() if any(head == path and score for path in conditions_of(depth))]
+    head = with_levels(name).rpartition(".")[0]
+    return [depth.name for depth in DEPTHS.values() if head in conditions_of(depth)]
 
 
 def conditions_of(depth: Any) -> Iterator[str]:
@@ -132,3 +141,4 @@ def conditions_of(depth: Any) -> Iterator[str]:
     yield from (f"occlusions.{name}.3" for name in depth.occlusions)
     yield from (f"noise.gaussian.{level}" for level in depth.gaussian_levels)
     yield from (f"noise.uniform.{level}" for level in depth.uniform_levels)
+    yield from (f"security_curve.{level}" for level in depth.curve_budgets)

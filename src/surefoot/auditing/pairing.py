@@ -15,7 +15,7 @@ from torch import Tensor
 from ..calibration.bootstrap import resampled_sums
 from ..files import read_tensors
 from .attacking import attacks_of
-from .cells import SCORES
+from .cells import SCALED, SCORES
 from .corrupting import corruption_name
 from .records import Record, Workbook
 from .result import DATA, DRAWS
@@ -32,7 +32,8 @@ def paired_draws(setting: Setting, book: Workbook) -> dict[str, Tensor]:
             found[f"corruptions.{name}.accuracy"] = mean_draws(own, "accuracy")
             everything += own
     if everything:
-        found |= {f"corruptions.mean_{score}": mean_draws(everything, score) for score in SCORES}
+        scores = [score for score in (*SCORES, SCALED) if f"draws.{score}" in everything[0].tensors]
+        found |= {f"corruptions.mean_{score}": mean_draws(everything, score) for score in scores}
     for name in attacks_of(setting):
         record = book.read(f"attacks/{name}")
         if record is not None:
