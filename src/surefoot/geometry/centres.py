@@ -1,0 +1,97 @@
+"""Where a class has its centre in feature space: the minimum-loss point, or the mean of the features that are right."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import UnknownName, require
+from ..types import Features, Labels, Predictions, check_labels
+from .batching import slices
+from .heads import at_least_single, weights_of
+
+SCHEDULES = ("constant", "cosine")
+
+
+def class_centres(
+    head: nn.Linear,
+    learning_rate: float = 0.01,
+    steps: int = 200,
+    schedule: str = "constant",
+    smoothing: float = 0.0,
+    batch_size: int = 1024,
+    progress: bool = False,
+) -> Tensor:
+    """The minimum-loss point of each class: gradient descent in feature space from 0 (representation-space 4.1, Tab. 1, 9).
+
+    classes x dimensions. For hard labels (`smoothing` 0) the loss has no minimum: the point has a direction, and a norm that
+    grows with `steps`. The gradient of the cross-entropy is (p - t) W, so the path stays in the span of the rows of W: with no
+    more classes than twice the dimensions, it is followed by its coefficients, one product of classes x classes a step.
+    """
+    require(learning_rate > 0, "learning_rate", "positive", learning_rate)
+    require(steps >= 1, "steps", "at least 1", steps)
+    require(0 <= smoothing < 1, "smoothing", "at least 0 and below 1", smoothing)
+    if schedule not in SCHEDULES:
+        raise UnknownName("schedule", schedule, SCHEDULES)
+    weight, bias = weights_of(head)
+    classes, dimensions = weight.shape
+    rates = [learning_rate * (1 if schedule == "constant" else (1 + math.cos(math.pi * k / steps)) / 2) for k in range(steps)]
+    gram = weight @ weight.T if classes <= 2 * dimensions else None
+    centres = torch.empty_like(weight)
+    with torch.no_grad():
+        for part in slices(classes, batch_size, progress, "centres"):
+            rows = torch.arange(part.start, part.stop, device=weight.device)
+            targets = torch.full((len(rows), classes), smoothing / classes, dtype=weight.dtype, device=weight.device)
+            targets[torch.arange(len(rows), device=weight.device), rows] += 1 - smoothing
+            centres[part] = descend(targets, weight, bias, gram, rates)
+    return centres
+
+
+def descend(targets: Tensor, weight: Tensor, bias: Tensor, gram: Tensor | None, rates: list[float]) -> Tensor:
+    """f <- f - rate (softmax(W f + b) - t) W from f = 0, for each row of the targets."""
+    moved = torch.zeros_like(targets)  # the coefficients of the rows of W
+    logits, shares = bias.expand_as(targets).clone(), torch.empty_like(targets)
+    for rate in rates:
+        torch.softmax(logits, 1, out=shares)
+        moved.add_(targets, alpha=rate).sub_(shares, alpha=rate)
+        if gram is None:
+            torch.addmm(bias, moved @ weight, weight.T, out=logits)
+        else:
+            torch.addmm(bias, moved, gram, out=logits)
+    return moved @ weight
+
+
+def class_means(
+    features: Features,
+    labels: Labels,
+    predictions: Tensor | Predictions,
+    num_classes: int | None = None,
+    batch_size: int = 4096,
+) -> Tensor:
+    """The mean of the correctly classified features of each class (representation-space 4.1); NaN for a class without any.
+
+    `predictions` are the predicted classes; classes x dimensions. The number of classes is that of the logits or else the
+    largest class that occurs, unless given.
+    """
+    if isinstance(predictions, Predictions):
+        num_classes = predictions.logits.shape[1] if num_classes is None else num_classes
+        predictions = predictions.classes
+    require(predictions.shape == labels.shape, "predictions", f"one class for each of {len(labels)} images", predictions.shape)
+    if num_classes is None:
+        num_classes = 1 + int(torch.maximum(labels, predictions).max()) if len(labels) else 0
+    labels = check_labels(labels, num_classes, len(features))
+    right = predictions == labels
+    sums, counts = class_sums(features, torch.where(right, labels, -1), num_classes, batch_size)
+    return (sums / counts[:, None]).to(at_least_single(features[:0]).dtype)
+
+
+def class_sums(features: Features, classes: Tensor, num_classes: int, batch_size: int = 4096) -> tuple[Tensor, Tensor]:
+    """Sum and number of the features of each class, in float64; class -1 counts nowhere."""
+    sums = torch.zeros(num_classes + 1, features.shape[1], dtype=torch.float64, device=features.device)
+    with torch.no_grad():
+        for part in slices(len(features), batch_size, False, "means"):
+            sums.index_add_(0, classes[part] % (num_classes + 1), features[part].double())
+    counts = torch.bincount(classes % (num_classes + 1), minlength=num_classes + 1)
+    return sums[:-1], counts[:-1].double()

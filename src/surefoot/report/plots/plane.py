@@ -1,0 +1,91 @@
+"""A two- or three-dimensional representation space (representation-space Fig. 1, 2, 4, 6, 9-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .base import new_figure
+
+if TYPE_CHECKING:
+    from plotly import graph_objects as go
+
+MARKS = (
+    ("means", "class means", "triangle-up"),
+    ("centres", "minimum-loss points", "x"),
+    ("weights", "weight vectors", "square"),
+)
+
+
+def plane_figure(result: dict[str, Any], path: dict[str, Any] | None = None, angles: dict[str, Any] | None = None) -> go.Figure:
+    """Decision regions, confidence contours, features, means, centres and weights, from `plain(representation_plane(...))`.
+
+    `path` is `plain(attack_path(...))` and `angles` `plain(confidence_angles(...))` of the same features. Weights and centres
+    are scaled to lie within the features, since their direction is what counts. Three dimensions show no regions or contours.
+    """
+    figure = new_figure("feature 1", "feature 2", legend={"orientation": "h", "y": 1.12})
+    colours = palette(len(result["weights"]))
+    extent = result["axis"][-1]
+    flat = len(result["weights"][0]) == 2
+    scatter = figure.add_scatter if flat else figure.add_scatter3d
+    if flat:
+        add_regions(figure, result, colours)
+    shade = [colours[label] for label in result["labels"]]
+    scatter(**places(result["features"]), mode="markers", marker={"color": shade, "size": 5}, name="features")
+    for key, name, symbol in MARKS:
+        points = result[key] if key == "means" else scaled(result[key], extent)
+        symbol = symbol if flat else "diamond" if symbol == "triangle-up" else symbol
+        marker = {"symbol": symbol, "size": 10, "color": colours, "line": {"color": "black", "width": 1}}
+        scatter(**places(points), mode="markers", marker=marker, name=name)
+    for number in range(len(path["labels"]) if path else 0):
+        way = [step[number] for step in path["features"]] if path else []
+        scatter(**places(way), mode="lines+markers", line={"color": "black"}, name="attack", showlegend=number == 0)
+    for low, high in angles["places"] if angles else []:
+        ends = [result["features"][end] for end in (low, high) if end >= 0]
+        if ends:
+            ray = {"color": "red", "width": 1}
+            way = [ends[0], [0.0, 0.0], ends[-1]]
+            scatter(**places(way), mode="lines+markers", line=ray, marker={"symbol": "star", "size": 9}, showlegend=False)
+    if flat:
+        figure.update_layout(xaxis={"range": [-extent, extent]}, yaxis={"range": [-extent, extent], "scaleanchor": "x"})
+    return figure
+
+
+def add_regions(figure: go.Figure, result: dict[str, Any], colours: Sequence[str]) -> None:
+    """The class of each point of the grid, and lines of equal confidence."""
+    steps = len(colours)
+    scale = [[edge / steps, colour] for k, colour in enumerate(colours) for edge in (k, k + 1)]
+    axis = result["axis"]
+    regions = {"z": transposed(result["classes"]), "colorscale": scale, "zmin": -0.5, "zmax": steps - 0.5}
+    figure.add_heatmap(x=axis, y=axis, **regions, opacity=0.35, showscale=False, hoverinfo="skip")
+    lines = {"start": 0.1, "end": 0.99, "size": 0.0989, "coloring": "lines"}
+    figure.add_contour(
+        x=axis,
+        y=axis,
+        z=transposed(result["confidence"]),
+        contours=lines,
+        colorscale="Greys",
+        showscale=False,
+        name="confidence",
+    )
+
+
+def palette(count: int) -> list[str]:
+    """As many hues as there are classes."""
+    return [f"hsl({360 * k / count:.0f}, 65%, {45 + 12 * (k % 2)}%)" for k in range(count)]
+
+
+def places(points: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
+    """Points as lists of coordinates."""
+    return {name: list(column) for name, column in zip("xyz", zip(*points, strict=True), strict=False)}
+
+
+def scaled(points: Sequence[Sequence[float]], extent: float) -> list[list[float]]:
+    """Points brought, all by one factor, to where the furthest coordinate is 0.9 of the extent."""
+    largest = max((abs(value) for point in points for value in point), default=0) or 1.0
+    return [[0.9 * extent * value / largest for value in point] for point in points]
+
+
+def transposed(grid: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Plotly's rows are the second coordinate; the grid's are the first."""
+    return [list(row) for row in zip(*grid, strict=True)]
