@@ -107,7 +107,9 @@ def curve_point(eps: float, accuracy: float) -> dict[str, Any]:
 
 def examples() -> dict[str, Any]:
     answers = [[0, 0.9], [0, 0.6]]
-    shown = {f"{name}/{severity}": {"pictures": [PIXEL, PIXEL], "answers": answers} for name in DAMAGES for severity in SEVERITIES}
+    shown = {
+        f"{name}/{severity}": {"pictures": [PIXEL, PIXEL], "answers": answers} for name in DAMAGES for severity in SEVERITIES
+    }
     return {"labels": [0, 1], "clean": [PIXEL, PIXEL], "cells": shown}
 
 
@@ -156,7 +158,14 @@ def made_up(name: str = "mine", classes: tuple[str, ...] = ("cat", "dog"), **mor
             "cells": cells(),
         },
         "noise": [
-            {"kind": "gaussian", "level": level / 255, "draws": 1, "deviation": None, **condition, "accuracy": number(0.9 - level / 100)}
+            {
+                "kind": "gaussian",
+                "level": level / 255,
+                "draws": 1,
+                "deviation": None,
+                **condition,
+                "accuracy": number(0.9 - level / 100),
+            }
             for level in (2, 8, 20)
         ],
         "occlusions": [{"name": "down_up_sampling+stripes", "severity": 3, **condition}],

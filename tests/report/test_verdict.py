@@ -97,7 +97,12 @@ def test_a_corruption_that_stands_out(found):
 
 
 def test_a_threshold_that_no_confidence_reaches():
-    row = {"wanted_risk": 0.01, "thresholds": [1.1], "coverage": number(0.0, 0), "risk": {"value": None, "low": None, "high": None}}
+    row = {
+        "wanted_risk": 0.01,
+        "thresholds": [1.1],
+        "coverage": number(0.0, 0),
+        "risk": {"value": None, "low": None, "high": None},
+    }
     assert plain(threshold_words(row)) == "No confidence is high enough for an error rate of 1.0 %."
     assert not any("Ask a person" in line for line in advice(made_up(thresholds=[row])))
 

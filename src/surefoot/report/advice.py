@@ -68,8 +68,8 @@ def attack_advice(audit: Audit) -> list[str]:
     if name is None or rate is None or rate <= ATTACKED:
         return []
     return [
-        f"{capital(attack_name(name))} breaks {percent(rate)} of its right answers: do not rely on it where someone may tamper with "
-        "the pictures, or train with TRADES or adversarial training."
+        f"{capital(attack_name(name))} breaks {percent(rate)} of its right answers: do not rely on it where someone may tamper "
+        "with the pictures, or train with TRADES or adversarial training."
     ]
 
 

@@ -21,9 +21,7 @@ SCRIPT = "plotly.min.js"
 OWN_SCRIPTS = ("figures", "theme", "tables", "slider", "heat")
 
 
-def render_page(
-    audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[str, Any]] = (), assets: str = "inline"
-) -> str:
+def render_page(audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[str, Any]] = (), assets: str = "inline") -> str:
     """The page as text: script and style inside, nothing fetched.
 
     `differences` are paired differences between models: {name, first, second, value, low, high, real}. With `assets` "beside",

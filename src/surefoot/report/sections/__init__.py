@@ -9,18 +9,19 @@ from .base import Model, Section
 
 def sections_of(models: Sequence[Model]) -> list[Section]:
     """Every part that these audits have something for."""
-    from .attacks import attacks
-    from .classes import classes
-    from .corruptions import corruptions
-    from .geometry import geometry
-    from .groups import groups
-    from .mistakes import mistakes
-    from .provenance import provenance
-    from .reliability import reliability
-    from .scores import scores
-    from .thresholds import thresholds
+    from .attacks import attacks_section
+    from .classes import classes_section
+    from .corruptions import corruptions_section
+    from .geometry import geometry_section
+    from .groups import groups_section
+    from .mistakes import mistakes_section
+    from .provenance import provenance_section
+    from .reliability import reliability_section
+    from .scores import scores_section
+    from .thresholds import thresholds_section
 
     order: list[Callable[[Sequence[Model]], Section | None]] = [
-        *(reliability, corruptions, attacks, geometry, classes, groups, thresholds, mistakes, scores, provenance)
+        *(reliability_section, corruptions_section, attacks_section, geometry_section, classes_section),
+        *(groups_section, thresholds_section, mistakes_section, scores_section, provenance_section),
     ]
     return [section for build in order if (section := build(models)) is not None]

@@ -13,7 +13,7 @@ from .base import Model, Section
 SHOWN = {"accuracy": "accuracy", "ece": "ECE", "confidence": "mean confidence"}
 
 
-def attacks(models: Sequence[Model]) -> Section | None:
+def attacks_section(models: Sequence[Model]) -> Section | None:
     """None where nothing was attacked."""
     held = [model for model in models if model.audit.get("attacks") or model.audit.get("security_curve")]
     if not held:
@@ -28,7 +28,8 @@ def attacks(models: Sequence[Model]) -> Section | None:
     if lines:
         said = (
             "What PGD leaves of the accuracy when it may change every pixel by so much, how sure the model is of its answers "
-            "there, and its calibration error under attack. A model that is robust falls late; one that is honest loses confidence with it."
+            "there, and its calibration error under attack. A model that is robust falls late; one that is honest loses "
+            "confidence with it."
         )
         figure = interval_figure(apart(lines), "largest change of a pixel (of 255)", "share")
         drawings.append(drawing("security", "Security curve", said, figure))

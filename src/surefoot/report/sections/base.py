@@ -22,7 +22,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: `name` is its anchor and its template, `values` what the template reads, `data` what the script does."""
+    """A part of the page: `name` is its anchor and template, `values` what the template reads, `data` what the script does."""
 
     name: str
     title: str

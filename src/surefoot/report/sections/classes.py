@@ -22,7 +22,7 @@ class Column:
 FIRST = (Column("class", "text"), Column("images", "count"))
 
 
-def classes(models: Sequence[Model]) -> Section | None:
+def classes_section(models: Sequence[Model]) -> Section | None:
     """The worst classes as a table, and all of them as rows that the script draws on demand."""
     held = [model for model in models if model.audit.get("classes")]
     if not held:

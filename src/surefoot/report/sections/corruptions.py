@@ -17,7 +17,7 @@ MEASURES = {"accuracy": "accuracy", "ece": "ECE", "nll": "NLL", "rms": "RMS cali
 Number = dict[str, Any]
 
 
-def corruptions(models: Sequence[Model]) -> Section | None:
+def corruptions_section(models: Sequence[Model]) -> Section | None:
     """None where no model was shown a corrupted picture."""
     held = [model for model in models if model.audit.get("corruptions")]
     if not held:

@@ -20,11 +20,13 @@ def curvature_drawings(models: Sequence[Model]) -> list[Drawing]:
     from ..plots.curvature_by_count import curvature_by_count_figure
     from ..plots.curvature_spread import curvature_spread_figure
 
-    held = {model.name: found for model in models if (found := curvature_of(model))}
-    counted = {name: found for name, found in held.items() if found.get("correct_of_draws")}
-    found = []
+    held = {model.name: each for model in models if (each := curvature_of(model))}
+    counted = {name: each for name, each in held.items() if each.get("correct_of_draws")}
+    found: list[Drawing] = []
     if counted:
-        said = "Accuracy under noise on the images where the loss bends least: a line that falls says that flat images are safer."
+        said = (
+            "Accuracy under noise on the images where the loss bends least: a line that falls says that flat images are safer."
+        )
         figure = accuracy_by_curvature_figure({name: accuracy_by_curvature(each) for name, each in counted.items()})
         found.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", said, figure))
     for place, (name, each) in enumerate(counted.items()):
@@ -33,7 +35,9 @@ def curvature_drawings(models: Sequence[Model]) -> list[Drawing]:
         figure = curvature_by_count_figure(curvature_by_count(each))
         found.append(drawing(f"curvature-by-count-{place}", f"Curvature by right answers{whose}", said, figure))
     if held:
-        said = "How curvature is spread over the nine tenths of the images with the lowest: the box holds the middle half of them."
+        said = (
+            "How curvature is spread over the nine tenths of the images with the lowest: the box holds the middle half of them."
+        )
         figure = curvature_spread_figure(curvature_spread(held))
         found.append(drawing("curvature-spread", "Spread of curvature", said, figure))
     return found

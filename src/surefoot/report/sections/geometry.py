@@ -24,14 +24,14 @@ MEANINGS = {
     "feature rms": "size of the features; confidence grows with it (representation-space 4.1)",
     "feature cosine": "how well features point at their class centre; 1 is exactly (representation-space 4.1)",
     "centre correlations": "how well the cosine to each kind of centre tells the confidence (representation-space Tab. 1)",
-    "cone index": "how far features shrink before their class changes; classes are cones where they never do (representation-space Tab. 5)",
+    "cone index": "how far features shrink before their class changes; never, in a cone (representation-space Tab. 5)",
     "bias dependence": "share of answers that change without the bias of the head (representation-space Fig. 9)",
     "neural collapse": "distance from classes that are single points, equally far apart; 0 is complete collapse",
     "certified accuracy": "right for certain within the radius, by randomised smoothing",
 }
 
 
-def geometry(models: Sequence[Model]) -> Section:
+def geometry_section(models: Sequence[Model]) -> Section:
     """A row for each number that any model has, and the figures."""
     numbers = [dict(flat(measured(model))) for model in models]
     names = list(dict.fromkeys(name for row in numbers for name in row))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .base import Model, Section
 
 
-def groups(models: Sequence[Model]) -> Section | None:
+def groups_section(models: Sequence[Model]) -> Section | None:
     """Every group of every model, the worst first; None where nobody named groups."""
     rows = [{"model": model.name, **row} for model in models for row in model.audit.get("groups", ())]
     if not rows:

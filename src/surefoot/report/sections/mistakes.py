@@ -8,7 +8,7 @@ from .base import Model, Section
 from .corruptions import class_name
 
 
-def mistakes(models: Sequence[Model]) -> Section | None:
+def mistakes_section(models: Sequence[Model]) -> Section | None:
     """Pictures with what they are and what they were taken for."""
     shown = []
     for model in models:

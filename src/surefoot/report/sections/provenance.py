@@ -13,7 +13,7 @@ from .base import Model, Section
 MACHINE = ("download", "memory_gib", "workers", "skip_bad_images")  # settings of where it ran, not of what was seen
 
 
-def provenance(models: Sequence[Model]) -> Section:
+def provenance_section(models: Sequence[Model]) -> Section:
     """What was audited, on what, with which versions, and the command for it."""
     rows = [
         {"model": model, "facts": facts(model.audit), "command": command(model.audit), "recipe": recipe(model.audit)}

@@ -10,11 +10,9 @@ from .base import Model, Section
 KINDS = {"temperatures": "temperature", "feature_scales": "feature scale"}
 
 
-def reliability(models: Sequence[Model]) -> Section:
+def reliability_section(models: Sequence[Model]) -> Section:
     """Bins of every model at every step of its grids."""
-    sliders = [
-        {"name": model.name, "colour": model.colour, "fitted": fitted(model), "grids": grids(model)} for model in models
-    ]
+    sliders = [{"name": model.name, "colour": model.colour, "fitted": fitted(model), "grids": grids(model)} for model in models]
     kinds = {key: name for key, name in KINDS.items() if any(key in slider["grids"] for slider in sliders)}
     scaled = [model for model in models if model.audit.get("temperature")]
     corrupted = any(model.audit["temperature"].get("corrupted_ece") for model in scaled)

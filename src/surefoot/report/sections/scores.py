@@ -29,7 +29,7 @@ NAMES = {
 }
 
 
-def scores(models: Sequence[Model]) -> Section:
+def scores_section(models: Sequence[Model]) -> Section:
     """A row for each score that a model has."""
     held = [name for name in NAMES if any(name in model.audit["calibration"] for model in models)]
     rows = [

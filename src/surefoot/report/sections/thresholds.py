@@ -8,10 +8,12 @@ from ..advice import threshold_words
 from .base import Model, Section
 
 
-def thresholds(models: Sequence[Model]) -> Section | None:
+def thresholds_section(models: Sequence[Model]) -> Section | None:
     """A row for each wanted error rate and model."""
     rows = [
-        {"model": model.name, "words": threshold_words(row), **row} for model in models for row in model.audit.get("thresholds", ())
+        {"model": model.name, "words": threshold_words(row), **row}
+        for model in models
+        for row in model.audit.get("thresholds", ())
     ]
     if not rows:
         return None
