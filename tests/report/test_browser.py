@@ -1,9 +1,14 @@
 """The page as a person meets it, in a real browser."""
 
 import pytest
+import torch
 from made_up import class_row, made_up
 
+from surefoot.auditing.predicted import audit_predictions
+from surefoot.calibration.scoring import scores
 from surefoot.report.page import write_page
+from surefoot.report.reading import read_audit
+from surefoot.types import Predictions
 
 HACK = "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\">"
 
@@ -116,7 +121,7 @@ def test_a_cell_opens_its_pictures_by_mouse_and_by_keyboard(opened):
     assert page.evaluate(
         "[...document.querySelectorAll('#cell img')].every((image) => image.complete && image.naturalWidth > 0)"
     )
-    said = page.locator("#cell li").all_inner_texts()
+    said = [text.replace("\N{NO-BREAK SPACE}", " ") for text in page.locator("#cell li").all_inner_texts()]
     assert "says cat, 90.0 %" in said[0]
     assert "✗ says cat, 60.0 %" in said[1]
     page.keyboard.press("ArrowRight")
@@ -258,6 +263,8 @@ def test_print_draws_everything_in_black(opened):
     assert page.evaluate("document.getElementById('figure-severities').layout.font.color") == "#000"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    page.set_viewport_size({"width": 720, "height": 1050})  # A4
+    assert page.evaluate("document.documentElement.scrollWidth") <= 720
 
 
 def test_everything_that_can_be_used_has_a_name(opened):
@@ -268,3 +275,20 @@ def test_everything_that_can_be_used_has_a_name(opened):
             .map((each) => each.outerHTML.slice(0, 80))"""
     )
     assert nameless == []
+
+
+def test_slider_of_a_real_audit(opened, tmp_path):
+    """From logits to the page: every step is the ECE of the logits divided by that temperature."""
+    labels = torch.arange(400) % 5
+    logits = 3 * torch.nn.functional.one_hot(labels, 5) + 2.5 * torch.randn(400, 5)
+    audit_predictions(Predictions.from_logits(logits, labels), output=tmp_path / "audit")
+    audit = read_audit(tmp_path / "audit")
+    page = opened(audit)
+    page.focus("#slider")
+    for key in ("ArrowLeft", "Home", "End"):
+        page.keyboard.press(key)
+        temperature = audit["points"]["temperatures"]["values"][int(page.input_value("#slider"))]
+        wanted = scores(Predictions.from_logits(logits / temperature, labels))
+        assert ece_shown(page) == pytest.approx(float(wanted.ece), abs=1e-3)
+        assert float(page.inner_text("#nll-0")) == pytest.approx(float(wanted.nll), abs=1e-3)
+    page.evaluate("surefoot.drawAll()")

@@ -20,6 +20,7 @@ const surefoot = (window.surefoot = { data: JSON.parse(document.getElementById("
     }
     copy.margin = { t: 30, b: 50, l: 55, r: 20, ...(width < 480 ? {} : copy.margin) };
     copy.legend = { ...copy.legend, orientation: "h", x: 0, y: 1.02, yanchor: "bottom", ...(width < 480 ? { font: { size: 10 } } : {}) };
+    if (printing) Object.assign(copy, { width: 340, height: 290 }); // half of a sheet, which is narrower than the screen
     return copy;
   }
 
@@ -37,7 +38,7 @@ const surefoot = (window.surefoot = { data: JSON.parse(document.getElementById("
     if (!place || !source) return;
     wake();
     const { data, layout } = source(), dark = !printing && getComputedStyle(document.documentElement).colorScheme === "dark";
-    Plotly.react(place, dark ? brighter(data) : data, themed(layout, place.clientWidth), { responsive: true, displaylogo: false, displayModeBar: false });
+    Plotly.react(place, dark ? brighter(data) : data, themed(layout, printing ? 340 : place.clientWidth), { responsive: true, displaylogo: false, displayModeBar: false });
     drawn.add(name);
     place.dataset.drawn = "true";
     surefoot.onDraw[name]?.();

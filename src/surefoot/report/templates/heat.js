@@ -8,7 +8,7 @@
   const heat = () => surefoot.data.heat[picker ? Number(picker.value) : 0];
   const measure = () => document.querySelector("#heat-measure input:checked").value;
   const written = (value, key) => (value === null ? "–" : key === "nll" ? value.toFixed(value < 10 ? 2 : 1) : `${(100 * value).toFixed(1)}`);
-  const full = (value, key) => (value === null ? "–" : key === "nll" ? value.toFixed(3) : `${(100 * value).toFixed(1)} %`);
+  const full = (value, key) => (value === null ? "–" : key === "nll" ? value.toFixed(3) : `${(100 * value).toFixed(1)}\u00a0%`);
   const make = (tag, text, name = "") => Object.assign(document.createElement(tag), { textContent: text, className: name });
 
   function badness(value, key, largest, clean) { // 0 to 1
