@@ -1,136 +1,29 @@
-import copy
 import json
 import re
 
 import pytest
+from made_up import class_row, made_up
 
-from surefoot.errors import NotFound, SurefootError
-from surefoot.report.figures import reliability_figure, reliability_rows, safe_json, wilson
-from surefoot.report.page import render_page, write_page
+from surefoot.errors import NotFound, SurefootError, UnknownName
+from surefoot.intervals import wilson
+from surefoot.report.figures import compact, safe_json
+from surefoot.report.page import SCRIPT, render_page, write_page
 from surefoot.report.reading import read_audit
-from surefoot.report.verdict import advice, verdict, worst_corruption
 
-
-def number(value, spread=0.01):
-    return {"value": value, "low": value - spread, "high": value + spread}
+NASTY = "</script><script>alert(1)</script>"
 
 
 @pytest.fixture
 def found():
-    """A made-up audit whose verdict is known."""
-    cells = [
-        {"name": name, "severity": s, "accuracy": number(0.9 - drop * s), "ece": number(0.1), "nll": number(0.5)}
-        for name, drop in (("gaussian_noise", 0.1), ("contrast", 0.02))
-        for s in range(1, 6)
-    ]
-    return {
-        "schema": 2,
-        "subject": {
-            "name": "mine",
-            "data": {"name": "digits"},
-            "split": "test",
-            "images": 1000,
-            "classes": ["a", "b"],
-            "notes": [],
-            "seed": 0,
-            "created": "2026-01-01T00:00:00+00:00",
-            "versions": {"surefoot": "0.1.0"},
-        },
-        "preflight": [],
-        "calibration": {
-            "accuracy": number(0.9),
-            "nll": number(0.4),
-            "ece": number(0.07),
-            "signed_error": number(0.07),
-            "ece_if_calibrated": [0.01, 0.03],
-        },
-        "corruptions": {"mean_accuracy": number(0.72), "cells": cells},
-        "attacks": {"fgsm": {"success_rate": number(0.6), "robust_accuracy": number(0.36)}},
-        "geometry": {"mean_margin": number(2.0)},
-        "points": {"reliability": {"counts": [0, 200, 800], "confidences": [0.0, 120.0, 760.0], "correct": [0, 100, 710]}},
-    }
+    return made_up()
 
 
-def plain(text):
-    return text.replace("\N{NO-BREAK SPACE}", " ")
+def without_plotly(page):
+    return re.sub(r'<script type="text/plain" id="plotly">.*?</script>', "", page, count=1, flags=re.S)
 
 
-def test_verdict_in_words(found):
-    said = plain(" ".join(verdict(found)))
-    assert "Right on 90.0 % of 1,000 test images" in said
-    assert "Overconfident by 7.0 points: ECE 7.0 %, where perfect calibration would show 1.0 % to 3.0 %" in said
-    assert "loses most on gaussian noise, 30.0 points" in said
-    assert "FGSM turns 60.0 % of its right answers into wrong ones" in said
-    todo = plain(" ".join(advice(found)))
-    assert "temperature greater than 1" in todo
-    assert "Gaussian noise costs 30.0 points" in todo
-    assert "tamper" in todo
-
-
-def test_verdict_the_other_way(found):
-    found["calibration"]["signed_error"] = number(-0.07)
-    assert "Underconfident by 7.0 points" in " ".join(verdict(found))
-    assert "temperature less than 1" in " ".join(advice(found))
-    found["calibration"]["ece"] = number(0.02)
-    assert "Its confidence can be believed" in " ".join(verdict(found))
-    for cell in found["corruptions"]["cells"]:
-        cell["accuracy"] = number(0.9)
-    found["attacks"]["fgsm"]["success_rate"] = number(0.1)
-    assert advice(found) == ["Nothing urgent at this depth of audit."]
-
-
-def test_worst_corruption(found):
-    name, drop = worst_corruption(found)
-    assert (name, drop) == ("gaussian_noise", pytest.approx(0.3))
-
-
-def test_reliability_rows_and_figure_hold_the_same_numbers(found):
-    rows = reliability_rows(found)
-    assert [row["confidence"] for row in rows] == [0.6, 0.95]
-    assert [row["accuracy"] for row in rows] == [0.5, 0.8875]
-    assert [row["share"] for row in rows] == [0.2, 0.8]
-    figure = json.loads(reliability_figure([found]))
-    assert figure["data"][1]["x"] == [0.6, 0.95]
-    assert figure["data"][1]["y"] == [0.5, 0.8875]
-    pale, strong = figure["data"][1]["marker"]["opacity"]
-    assert (pale, strong) == pytest.approx((0.15 + 0.85 * 0.2**0.5, 0.15 + 0.85 * 0.8**0.5))
-    assert figure["data"][1]["error_y"]["array"][0] == pytest.approx(rows[0]["high"] - 0.5)
-
-
-def with_temperature(found, **more):
-    after = {**found["calibration"], "ece": number(0.02), "nll": number(0.3)}
-    found["temperature"] = {
-        "fitted_on": "the calibration split",
-        "images": 100,
-        "temperatures": [1.5],
-        "notes": [],
-        "calibration": after,
-        "corrupted_ece": number(0.2),
-        "corrupted_scaled_ece": number(0.15),
-        **more,
-    }
-    return found
-
-
-def test_temperature_before_and_after_and_where_it_comes_from(found):
-    said = plain(" ".join(verdict(with_temperature(found, notes=["It stops at its bound."]))))
-    assert "Temperature 1.50 (from the calibration split) takes ECE from 7.0 % to 2.0 %" in said
-    assert "on corrupted pictures from 20.0 % to 15.0 %" in said
-    page = plain(render_page([found]))
-    assert "the calibration split, 100 images" in page
-    assert "It stops at its bound." in page
-
-
-def test_a_page_of_predictions_alone(found):
-    with_temperature(found, corrupted_ece=None, corrupted_scaled_ece=None, temperatures=[1.4, 1.6])
-    for part in ("corruptions", "attacks", "preflight"):
-        del found[part]
-    said = plain(" ".join(verdict(found)))
-    assert "Temperature 1.40 and 1.60" in said
-    assert "orrupted" not in said
-    page = render_page([found])
-    assert 'id="corruptions"' not in page
-    assert advice(found)[0].startswith("Divide the logits")
+def data_of(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, flags=re.S)[1])
 
 
 @pytest.mark.parametrize(("correct", "count"), [(0, 1), (1, 1), (5, 10), (99, 100)])
@@ -144,32 +37,106 @@ def test_wilson_interval_solves_its_equation(correct, count):
     assert 0 <= found["low"] <= share <= found["high"] <= 1
 
 
-def test_names_are_escaped_everywhere(found):
-    nasty = "</script><script>alert(1)</script>"
-    found["subject"].update(name=nasty, split=nasty, data={"name": nasty})
-    found["corruptions"]["cells"][0]["name"] = nasty
-    body = re.sub(r"<script>/\*\*.*?</script>", "", render_page([found]), count=1, flags=re.S)  # plotly's own script
-    assert nasty not in body
+def test_names_are_escaped_everywhere():
+    audit = made_up(NASTY, (NASTY, "dog"), masking=[NASTY], preflight=[{"name": "x", "message": NASTY, "advice": NASTY}])
+    audit["subject"] |= {"split": NASTY, "data": {"name": NASTY}, "notes": [NASTY]}
+    audit["corruptions"]["cells"][0]["name"] = NASTY
+    audit["corruptions"]["families"][NASTY] = audit["corruptions"]["families"].pop("noise")
+    audit["points"]["mistakes"][0]["picture"] = '"><script>alert(1)</script>'
+    differences = [{"name": NASTY, "first": NASTY, "second": NASTY, "value": 0.1, "low": 0.0, "high": 0.2, "real": True}]
+    body = without_plotly(render_page([audit, audit], differences=differences))
+    assert NASTY not in body
     assert "<script>alert(1)" not in body
-    assert json.loads(safe_json(nasty)) == nasty
+    assert body.count("</script>") == body.count("<script")
 
 
-def test_findings_come_first(found):
+def test_labels_of_figures_are_no_tags():
+    data = data_of(render_page([made_up("<b>bold</b>"), made_up("<b>bold</b>")]))
+    names = {trace.get("name", "") for figure in data["figures"].values() for trace in figure["data"]}
+    assert "&lt;b&gt;bold&lt;/b&gt;" in names
+    assert not any("<" in name for name in names)
+
+
+def test_json_that_stays_in_its_element():
+    assert json.loads(safe_json([NASTY, 1 / 3, float("nan"), {"a": (1, 2.0)}])) == [NASTY, 0.333333, None, {"a": [1, 2.0]}]
+    assert not set("<>&") & set(safe_json(NASTY + "&"))
+    assert compact(123456.789) == 123457
+
+
+def test_warnings_come_first(found):
     assert "Look at this first" not in render_page([found])
     found["preflight"] = [{"name": "class-order", "message": "Labels <b>differ</b>.", "advice": "Use a class map."}]
+    found["masking"] = ["Noise is as strong as PGD."]
     page = render_page([found])
     assert "<strong>Labels &lt;b&gt;differ&lt;/b&gt;.</strong> Use a class map." in page
     assert page.index("Look at this first") < page.index("What to do")
+    assert page.count("Noise is as strong as PGD.") == 2  # first, and with the attacks
 
 
 def test_one_page_for_several(found):
-    other = copy.deepcopy(found)
-    other["subject"]["name"] = "theirs"
-    page = render_page([found, other])
+    differences = [
+        {"name": "ece", "first": "mine", "second": "theirs", "value": -0.05, "low": -0.07, "high": -0.03, "real": True},
+        {"name": "nll", "first": "mine", "second": "theirs", "value": 0.01, "low": -0.02, "high": 0.04, "real": False},
+    ]
+    page = render_page([found, made_up("theirs")], differences=differences)
     assert "<title>Surefoot audit: mine and theirs</title>" in page
-    assert "http://" not in re.sub(r"<script>.*?</script>", "", page, flags=re.S)
+    assert "theirs minus mine" in page
+    assert re.findall(r"not distinguishable|<strong>real</strong>", page) == ["<strong>real</strong>", "not distinguishable"]
+    assert page.index('id="differences"') < page.index('id="reliability"')
+    assert 'id="differences"' not in render_page([found])
     with pytest.raises(SurefootError, match="at least one audit"):
         render_page([])
+
+
+def test_a_page_of_predictions_alone(found):
+    held = ("schema", "subject", "calibration", "temperature", "geometry", "thresholds", "classes", "groups", "points")
+    alone = {key: found[key] for key in held}
+    alone["points"] = {key: found["points"][key] for key in ("reliability", "temperatures")}
+    del alone["subject"]["depth"]
+    page = render_page([alone])
+    for part in ("corruptions", "attacks", "mistakes"):
+        assert f'<section id="{part}"' not in page
+    assert "ECE after temperature" in page
+    assert "surefoot audit --predictions FILE" in page
+
+
+def test_script_inside_or_beside(found, tmp_path):
+    inside = write_page(tmp_path / "a" / "report.html", [found])
+    beside = write_page(tmp_path / "b" / "report.html", [found], assets="beside")
+    assert not (inside.parent / SCRIPT).exists()
+    script = beside.parent / SCRIPT
+    assert script.stat().st_size > 4e6
+    assert inside.stat().st_size - beside.stat().st_size > 4e6
+    assert f'<script src="{SCRIPT}"></script>' in beside.read_text()
+    before = script.stat().st_mtime_ns
+    write_page(tmp_path / "b" / "other.html", [found], assets="beside")
+    assert script.stat().st_mtime_ns == before
+    script.write_text("an older one")
+    write_page(tmp_path / "b" / "other.html", [found], assets="beside")
+    assert script.stat().st_size > 4e6
+    with pytest.raises(UnknownName, match="inline"):
+        render_page([found], assets="inlne")
+
+
+def test_pictures_and_points_are_there_once(found):
+    mark = "data:image/png;base64,ONLYONCE"
+    found["points"]["examples"]["cells"]["fog/3"]["pictures"][0] = mark
+    page = render_page([found], assets="beside")
+    assert page.count(mark) == 1
+    assert page.count('"cosine"') == 0  # of the points, only what is drawn
+
+
+def test_no_event_handler_stands_in_the_markup(found):
+    page = render_page([found], assets="beside")
+    assert not re.search(r"<[^>]+\son\w+=", page.split("<script")[0])
+    assert "default-src 'none'" in page
+
+
+def test_a_thousand_classes_stay_small(found):
+    found["classes"] = [class_row(f"class number {k}", (k % 97) / 97, taken_for="another") for k in range(1000)]
+    page = render_page([found], assets="beside")
+    assert page.count("class number") < 1100
+    assert len(page) < 1_000_000
 
 
 def test_reading(tmp_path, found):
@@ -183,42 +150,3 @@ def test_reading(tmp_path, found):
     (tmp_path / "audit-data").mkdir()
     (tmp_path / "audit-data" / "points.json").write_text(json.dumps(points))
     assert read_audit(tmp_path) == {**found, "points": points}
-
-
-class TestInABrowser:
-    @pytest.fixture
-    def opened(self, browser, found, tmp_path):
-        """The page, opened from disk; nothing may go wrong and nothing may leave the file."""
-        found["subject"]["name"] = "<script>document.title = 'hacked'</script>"
-        path = write_page(tmp_path / "report.html", [found])
-        troubles = []
-
-        def open_page(**settings):
-            page = browser.new_page(**settings)
-            page.on("console", lambda message: troubles.append(message.text))
-            page.on("pageerror", lambda error: troubles.append(str(error)))
-            page.on("request", lambda request: troubles.append(request.url) if request.url != path.as_uri() else None)
-            page.goto(path.as_uri())
-            page.wait_for_selector("#reliability .scatterlayer .trace")
-            return page
-
-        yield open_page
-        assert troubles == []
-
-    def test_figure_is_drawn_with_its_numbers(self, opened):
-        page = opened()
-        drawn = page.evaluate("document.getElementById('reliability').data[1].y")
-        page.click("summary")
-        rows = page.locator("#reliability-table tbody tr").all_inner_texts()
-        assert [float(row.split("\t")[2]) for row in rows] == pytest.approx(drawn, abs=1e-3)
-        assert page.title().startswith("Surefoot audit")
-        page.close()
-
-    def test_dark_and_narrow(self, opened):
-        page = opened(color_scheme="dark", viewport={"width": 390, "height": 800})
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
-        assert page.evaluate("document.getElementById('reliability').layout.font.color") == "#e8eaed"
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        page.emulate_media(color_scheme="light")
-        page.wait_for_function("document.getElementById('reliability').layout.font.color === '#1b1f24'")
-        page.close()

@@ -1,61 +1,53 @@
-"""Figures as pure functions of plain results."""
+"""Figures on their way to the page: what each shows in a sentence, and JSON that no name can break out of."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from ..intervals import wilson
-from .plots.base import COLOURS, escape, new_figure
+if TYPE_CHECKING:
+    from plotly import graph_objects as go
 
-
-def reliability_rows(audit: dict[str, Any]) -> list[dict[str, float]]:
-    """One row for each bin that holds images: its share, mean confidence, accuracy and the accuracy's 95 % interval."""
-    bins = audit["points"]["reliability"]
-    total = sum(bins["counts"])
-    return [
-        {"share": count / total, "confidence": confidence / count, **wilson(correct, count)}
-        for count, confidence, correct in zip(bins["counts"], bins["confidences"], bins["correct"], strict=True)
-        if count
-    ]
+DIGITS = 6  # that count, of a number in a figure
 
 
-def reliability_figure(audits: Sequence[dict[str, Any]]) -> str:
-    """Accuracy against confidence with each bin's interval, as plotly's JSON; the fewer images a bin holds, the paler it is."""
-    figure = new_figure(
-        "confidence",
-        "accuracy",
-    )
-    figure.update_layout(xaxis={"range": [0, 1.04], "tickformat": ".0%"}, yaxis={"range": [0, 1.06], "tickformat": ".0%"})
-    line = {"color": "#888", "dash": "dash", "width": 1}
-    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, name="perfect calibration", hoverinfo="skip")
-    for audit, colour in zip(audits, COLOURS * len(audits), strict=False):
-        rows = reliability_rows(audit)
-        figure.add_scatter(
-            x=[row["confidence"] for row in rows],
-            y=[row["accuracy"] for row in rows],
-            error_y={
-                "array": [row["high"] - row["accuracy"] for row in rows],
-                "arrayminus": [row["accuracy"] - row["low"] for row in rows],
-                "thickness": 1,
-                "width": 2,
-            },
-            customdata=[row["share"] for row in rows],
-            mode="markers",
-            name=escape(audit["subject"]["name"]),
-            marker={"color": colour, "size": 14, "opacity": [opacity(row["share"]) for row in rows]},
-            hovertemplate="confidence %{x:.3f}<br>accuracy %{y:.3f}<br>%{customdata:.1%} of the images",
-        )
-    return safe_json(json.loads(figure.to_json()))
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of plotly as plain values, with its title and a sentence that says what it shows.
+
+    Its table is made in the browser from the very numbers that are drawn, so that they are on the page once.
+    """
+
+    name: str
+    title: str
+    sentence: str
+    figure: dict[str, Any]
 
 
-def opacity(share: float) -> float:
-    """A bin's share of the images as opacity, never so pale that it cannot be seen."""
-    return 0.15 + 0.85 * math.sqrt(share)
+def drawing(name: str, title: str, sentence: str, figure: go.Figure) -> Drawing:
+    """A figure as plain values; points drawn by the graphics card become ordinary ones, which every browser prints."""
+    plain: dict[str, Any] = json.loads(figure.to_json())
+    plain["layout"].pop("template", None)
+    for trace in plain["data"]:
+        if trace["type"] == "scattergl":
+            trace["type"] = "scatter"
+    return Drawing(name, title, sentence, plain)
+
+
+def compact(value: Any) -> Any:
+    """Plain values with floats of six digits, and None for a number that is not defined."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: compact(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [compact(item) for item in value]
+    return value
 
 
 def safe_json(value: Any) -> str:
     """JSON that cannot end the script element it stands in."""
-    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = json.dumps(compact(value), separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -6,34 +6,80 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import SurefootError
+from ..errors import SurefootError, UnknownName
 from ..files import write_text
-from .figures import reliability_figure, reliability_rows
-from .verdict import advice, percent, verdict
+from .advice import advice, warnings
+from .cards import cards
+from .figures import safe_json
+from .sections import sections_of
+from .sections.base import models_of
+from .verdict import headline
+from .words import percent, short, spoken
+
+ASSETS = ("inline", "beside")
+SCRIPT = "plotly.min.js"
+OWN_SCRIPTS = ("figures", "theme", "tables", "slider", "heat")
 
 
-def render_page(audits: Sequence[dict[str, Any]]) -> str:
-    """The page as text: script and style inside, nothing fetched."""
+def render_page(audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[str, Any]] = (), assets: str = "inline") -> str:
+    """The page as text: script and style inside, nothing fetched.
+
+    `differences` are paired differences between models: {name, first, second, value, low, high, real}. With `assets` "beside",
+    plotly's script is expected next to the page instead of inside it.
+    """
     from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
 
     if not audits:
         raise SurefootError("A page needs at least one audit.")
+    if assets not in ASSETS:
+        raise UnknownName("place for the script", assets, ASSETS)
+    models = models_of(audits)
+    sections = sections_of(models)
+    figures = {each.name: each.figure for section in sections for each in section.drawings}
+    data: dict[str, Any] = {"figures": figures}
+    for section in sections:
+        data |= section.data
     environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["percent"] = percent
+    environment.filters |= {"percent": percent, "short": short, "spoken": spoken}
+    tops = [
+        {"model": model, "headline": headline(model.audit), "cards": cards(model.audit), "todo": advice(model.audit)}
+        for model in models
+    ]
     return environment.get_template("page.html.j2").render(
-        audits=audits,
-        whole=all("corruptions" in audit for audit in audits),
-        verdicts=[verdict(audit) for audit in audits],
-        advice=[advice(audit) for audit in audits],
-        reliability=[reliability_rows(audit) for audit in audits],
-        figure=reliability_figure(audits),
-        plotly=get_plotlyjs(),
-        title=" and ".join(audit["subject"]["name"] for audit in audits),
+        title=" and ".join(model.name for model in models),
+        tops=tops,
+        warnings=[(model.name, warning) for model in models for warning in warnings(model.audit)],
+        several=len(models) > 1,
+        differences=differences,
+        sections=sections,
+        data=safe_json(data),
+        scripts=OWN_SCRIPTS,
+        beside=SCRIPT if assets == "beside" else None,
+        plotly="" if assets == "beside" else get_plotlyjs(),
     )
 
 
-def write_page(path: str | Path, audits: Sequence[dict[str, Any]]) -> Path:
-    """Write the page and say where it is."""
-    write_text(path, render_page(audits))
-    return Path(path)
+def write_page(
+    path: str | Path,
+    audits: Sequence[dict[str, Any]],
+    *,
+    differences: Sequence[dict[str, Any]] = (),
+    assets: str = "inline",
+) -> Path:
+    """Write the page and say where it is; with `assets` "beside", plotly's script goes next to it, once for all pages there."""
+    path = Path(path)
+    text = render_page(audits, differences=differences, assets=assets)
+    if assets == "beside":
+        write_script(path.parent / SCRIPT)
+    write_text(path, text)
+    return path
+
+
+def write_script(path: Path) -> None:
+    """Plotly's script, unless it is there already."""
+    from plotly.offline import get_plotlyjs
+
+    script = get_plotlyjs()
+    if not path.is_file() or path.read_text(encoding="utf-8") != script:
+        write_text(path, script)

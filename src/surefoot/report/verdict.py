@@ -1,25 +1,38 @@
-"""An audit in plain words: what the numbers say, and what to do about them."""
+"""An audit in plain words: what the numbers say."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
-Audit = dict[str, Any]
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
-
-
-def points(value: float) -> str:
-    return f"{100 * value:.1f} points"
+from .words import Audit, attack_name, percent, points, spoken
 
 
 def calibrated(audit: Audit) -> bool:
     """Whether ECE is no larger than a perfectly calibrated model would show."""
     scores = audit["calibration"]
     return bool(scores["ece"]["value"] <= scores["ece_if_calibrated"][1])
+
+
+def side(audit: Audit) -> str:
+    """Whether confidence is above accuracy, or below."""
+    return "overconfident" if audit["calibration"]["signed_error"]["value"] > 0 else "underconfident"
+
+
+def headline(audit: Audit) -> str:
+    """The whole audit in two sentences."""
+    scores = audit["calibration"]
+    right = f"Right on {percent(scores['accuracy']['value'])} of its {audit['subject']['split']} images"
+    if calibrated(audit):
+        said = f"{right}, and its confidence can be believed."
+    else:
+        said = f"{right}, but {side(audit)} by {points(abs(scores['signed_error']['value']))}."
+    worse = []
+    if "corruptions" in audit:
+        worse.append(f"Corrupted pictures take it down to {percent(audit['corruptions']['mean_accuracy']['value'])}")
+    if attack := strongest_attack(audit):
+        rate = percent(audit["attacks"][attack]["success_rate"]["value"])
+        worse.append(f"{attack_name(attack)} turns {rate} of its right answers into wrong ones")
+    return " ".join([said, *([f"{', and '.join(worse)}."] if worse else [])])
 
 
 def verdict(audit: Audit) -> list[str]:
@@ -34,14 +47,14 @@ def verdict(audit: Audit) -> list[str]:
     if calibrated(audit):
         said.append(f"Its confidence can be believed: ECE {percent(ece['value'])}; perfect calibration would show {band} here.")
     else:
-        side = "Overconfident" if scores["signed_error"]["value"] > 0 else "Underconfident"
         gap = points(abs(scores["signed_error"]["value"]))
-        said.append(f"{side} by {gap}: ECE {percent(ece['value'])}, where perfect calibration would show {band}.")
+        found = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
+        said.append(f"{side(audit).capitalize()} by {gap}: {found}")
     said += temperature_words(audit)
     if "corruptions" in audit:
         name, drop = worst_corruption(audit)
         mean = audit["corruptions"]["mean_accuracy"]["value"]
-        words = f"on {name.replace('_', ' ')}"
+        words = f"on {spoken(name)}"
         said.append(f"Corrupted pictures: {percent(mean)} right on average; it loses most {words}, {points(drop)}.")
     for attack, found in audit.get("attacks", {}).items():
         rate = found["success_rate"]["value"]
@@ -54,7 +67,7 @@ def temperature_words(audit: Audit) -> list[str]:
     found = audit.get("temperature")
     if not found:
         return []
-    shown = " and ".join(f"{value:.2f}" for value in found["temperatures"])
+    shown = temperatures(audit)
     before, after = audit["calibration"]["ece"]["value"], found["calibration"]["ece"]["value"]
     said = f"Temperature {shown} (from {found['fitted_on']}) takes ECE from {percent(before)} to {percent(after)}"
     if found.get("corrupted_ece") is not None:
@@ -65,20 +78,9 @@ def temperature_words(audit: Audit) -> list[str]:
     return [f"{said}."]
 
 
-def advice(audit: Audit) -> list[str]:
-    """What to do, where something is worth doing."""
-    todo = []
-    if not calibrated(audit):
-        way = "greater" if audit["calibration"]["signed_error"]["value"] > 0 else "less"
-        todo.append(
-            f"Divide the logits by a temperature {way} than 1, fitted on the calibration split; accuracy stays the same."
-        )
-    name, drop = worst_corruption(audit) if "corruptions" in audit else ("", 0.0)
-    if drop > 0.1:
-        todo.append(f"{name.replace('_', ' ').capitalize()} costs {points(drop)}: show the model such pictures in training.")
-    if any(found["success_rate"]["value"] > 0.5 for found in audit.get("attacks", {}).values()):
-        todo.append("Do not rely on it where someone may tamper with the pictures.")
-    return todo or ["Nothing urgent at this depth of audit."]
+def temperatures(audit: Audit) -> str:
+    """The fitted temperatures in words: one, or two where each half was fitted on the other."""
+    return " and ".join(f"{value:.2f}" for value in audit["temperature"]["temperatures"])
 
 
 def worst_corruption(audit: Audit) -> tuple[str, float]:
@@ -89,3 +91,16 @@ def worst_corruption(audit: Audit) -> tuple[str, float]:
     means = {name: sum(values) / len(values) for name, values in by_name.items()}
     worst = min(means, key=lambda name: means[name])
     return worst, audit["calibration"]["accuracy"]["value"] - means[worst]
+
+
+def worst_family(audit: Audit) -> tuple[str, float]:
+    """The family of corruptions with the lowest accuracy, and how much it costs."""
+    families = audit["corruptions"]["families"]
+    worst = min(families, key=lambda name: families[name]["accuracy"]["value"])
+    return worst, audit["calibration"]["accuracy"]["value"] - families[worst]["accuracy"]["value"]
+
+
+def strongest_attack(audit: Audit) -> str | None:
+    """The attack that succeeds most often; None where none was tried."""
+    attacks = audit.get("attacks") or {}
+    return max(attacks, key=lambda name: attacks[name]["success_rate"]["value"] or 0) if attacks else None

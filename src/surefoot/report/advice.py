@@ -1,0 +1,111 @@
+"""What to do about an audit, with the numbers that say why."""
+
+from __future__ import annotations
+
+from .verdict import calibrated, side, strongest_attack, temperatures, worst_corruption, worst_family
+from .words import Audit, attack_name, capital, percent, points, rounded, spoken
+
+DROP = 0.1  # of accuracy, from which a family is worth training for
+ATTACKED = 0.5  # success rate from which a model should not be trusted among enemies
+ENOUGH = 0.5  # share of ECE that a repair must remove to be called one
+REMEDIES = {
+    "noise": "train with MaCS or MAGNMA",
+    "blur": "train with MaCS or MAGNMA",
+    "weather": "train with AugMix, or with MaCS and AugMix together",
+    "digital": "train with AugMix, or with MaCS and AugMix together",
+}
+NOTHING = "Nothing urgent at this depth of audit."
+
+
+def advice(audit: Audit) -> list[str]:
+    """What to do, where something is worth doing; the cheapest first."""
+    todo = [*calibration_advice(audit), *corruption_advice(audit), *attack_advice(audit), *class_advice(audit)]
+    return [*(todo or [NOTHING]), *threshold_advice(audit)]
+
+
+def calibration_advice(audit: Audit) -> list[str]:
+    """Whether a temperature mends the confidence, and by how much."""
+    if calibrated(audit):
+        return []
+    scores, found = audit["calibration"], audit.get("temperature")
+    gap = f"{side(audit).capitalize()} by {points(abs(scores['signed_error']['value']))}"
+    if not found:
+        way = "greater" if side(audit) == "overconfident" else "less"
+        return [f"{gap}: divide the logits by a temperature {way} than 1, fitted on a calibration split."]
+    before, after = scores["ece"]["value"], found["calibration"]["ece"]["value"]
+    fixed = (before - after) / before
+    name = f"temperature {temperatures(audit)}"
+    if fixed < ENOUGH:
+        return [f"{gap}, and {name} fixes only {rounded(fixed)} of it: try surefoot calibrate --method vector or isotonic."]
+    said = f"{gap}: {name} fixes {rounded(fixed)} of it at no cost (ECE {percent(before)} to {percent(after)}, same answers)."
+    worse = found.get("corrupted_scaled_ece")
+    if worse is not None and worse["value"] > 2 * after:
+        said += f" On corrupted pictures {percent(worse['value'])} remain, so do not lean on its confidence there."
+    return [said]
+
+
+def corruption_advice(audit: Audit) -> list[str]:
+    """The families that cost most, and a corruption that stands out."""
+    if "corruptions" not in audit:
+        return []
+    clean, families = audit["calibration"]["accuracy"]["value"], audit["corruptions"]["families"]
+    drops = {name: clean - found["accuracy"]["value"] for name, found in families.items()}
+    todo = [
+        f"Loses {points(drop)} on {name}: {REMEDIES.get(name, 'show the model such pictures in training')}."
+        for name, drop in sorted(drops.items(), key=lambda pair: -pair[1])
+        if drop > DROP
+    ]
+    name, drop = worst_corruption(audit)
+    if drop > worst_family(audit)[1] + DROP:
+        todo.append(f"{spoken(name).capitalize()} alone costs {points(drop)}: look at its pictures in the table below.")
+    return todo
+
+
+def attack_advice(audit: Audit) -> list[str]:
+    """Whether to trust it among people who mean harm."""
+    name = strongest_attack(audit)
+    rate = audit["attacks"][name]["success_rate"]["value"] if name else None
+    if name is None or rate is None or rate <= ATTACKED:
+        return []
+    return [
+        f"{capital(attack_name(name))} breaks {percent(rate)} of its right answers: do not rely on it where someone may tamper "
+        "with the pictures, or train with TRADES or adversarial training."
+    ]
+
+
+def class_advice(audit: Audit) -> list[str]:
+    """The class that is recognised least, where it is surely worse than the rest."""
+    low = audit["calibration"]["accuracy"]["low"]
+    weak = [row for row in audit.get("classes", ()) if row["accuracy"] is not None and row["accuracy"]["high"] < low]
+    if not weak:
+        return []
+    worst = min(weak, key=lambda row: row["accuracy"]["value"])
+    mixed = f", most often taken for '{worst['taken_for']}'" if worst["taken_for"] is not None else ""
+    more = f" ({len(weak)} classes are clearly below the rest)" if len(weak) > 1 else ""
+    return [
+        f"Class '{worst['name']}' is recognised in only {percent(worst['accuracy']['value'])} of cases{mixed}: "
+        f"collect more of it or look at its labels{more}."
+    ]
+
+
+def threshold_advice(audit: Audit) -> list[str]:
+    """The strictest threshold that leaves at least half of the images to the model."""
+    for row in audit.get("thresholds", ()):
+        if row["coverage"]["value"] >= ENOUGH and row["risk"]["value"] is not None:
+            return [f"{threshold_words(row)} Ask a person for the rest."]
+    return []
+
+
+def threshold_words(row: Audit) -> str:
+    """What a threshold does, as a sentence."""
+    if not row["coverage"]["value"]:
+        return f"No confidence is high enough for an error rate of {percent(row['wanted_risk'])}."
+    bound = " or ".join(f"{value:.2f}" for value in row["thresholds"])
+    answered, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
+    return f"Let it answer by itself above {bound} confidence: that is {answered} of the images, {wrong} of them wrong."
+
+
+def warnings(audit: Audit) -> list[dict[str, str]]:
+    """What makes the numbers doubtful: findings before the audit, and signs that attacks were misled."""
+    found = [{"message": finding["message"], "advice": finding["advice"]} for finding in audit.get("preflight", ())]
+    return found + [{"message": "About the attacks:", "advice": line} for line in audit.get("masking", ())]

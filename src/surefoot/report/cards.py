@@ -1,0 +1,59 @@
+"""The five numbers at the top of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .verdict import calibrated, strongest_attack, worst_family
+from .words import Audit, attack_name, percent
+
+
+@dataclass(frozen=True)
+class Card:
+    """A number with its interval, what it is, and whether it is good, fair or poor."""
+
+    name: str
+    value: str
+    interval: str
+    meaning: str
+    tone: str = ""
+
+
+def cards(audit: Audit) -> list[Card]:
+    """Accuracy, ECE, corrupted accuracy, worst family, attack success; or what predictions alone can tell."""
+    scores = audit["calibration"]
+    low, high = scores["ece_if_calibrated"]
+    band = f"a perfectly calibrated model would show {percent(low)} to {percent(high)} here"
+    found = [
+        card("accuracy", scores["accuracy"], "right on images as they are"),
+        card("calibration error (ECE)", scores["ece"], band, "good" if calibrated(audit) else "poor"),
+    ]
+    if "corruptions" not in audit:
+        scaled = (audit.get("temperature") or {}).get("calibration")
+        if scaled:
+            found.append(card("ECE after temperature", scaled["ece"], "on images that the temperature has not seen"))
+        found.append(card("Brier score", scores["brier"], "0 is perfect; squared error of the probabilities"))
+        ranks = "how well confidence tells right from wrong; 50 % is chance"
+        return [*found, card("AUROC of its confidence", scores["auroc"], ranks)]
+    worse, clean = audit["corruptions"], scores["accuracy"]["value"]
+    mean = worse["mean_accuracy"]
+    found.append(
+        card("corrupted accuracy", mean, f"mean over {len(worse['cells'])} kinds of damage", tone(clean - mean["value"]))
+    )
+    family, drop = worst_family(audit)
+    found.append(card(f"worst family: {family}", worse["families"][family]["accuracy"], "accuracy on its pictures", tone(drop)))
+    if name := strongest_attack(audit):
+        rate = audit["attacks"][name]["success_rate"]
+        broken = f"right answers that {attack_name(name)} turns wrong"
+        found.append(card("attack success", rate, broken, tone((rate["value"] or 0) / 3)))
+    return found
+
+
+def card(name: str, number: dict[str, Any], meaning: str, tone: str = "") -> Card:
+    return Card(name, percent(number["value"]), f"{percent(number['low'])} to {percent(number['high'])}", meaning, tone)
+
+
+def tone(drop: float) -> str:
+    """A loss of accuracy as good (below 5 points), fair (below 15) or poor."""
+    return "good" if drop < 0.05 else "fair" if drop < 0.15 else "poor"

@@ -1,0 +1,43 @@
+"""What a part of the page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..figures import Drawing
+from ..plots.base import COLOURS
+from ..words import Audit
+
+
+@dataclass(frozen=True)
+class Model:
+    """One of the models on the page, with the name and the colour that it has everywhere."""
+
+    name: str
+    colour: str
+    audit: Audit
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: `name` is its anchor and template, `values` what the template reads, `data` what the script does."""
+
+    name: str
+    title: str
+    values: dict[str, Any] = field(default_factory=dict)
+    drawings: tuple[Drawing, ...] = ()
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def models_of(audits: Sequence[Audit]) -> list[Model]:
+    """Names and colours; a name that comes again gets a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for place, audit in enumerate(audits):
+        name = str(audit["subject"]["name"])
+        seen[name] = seen.get(name, 0) + 1
+        shown = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        found.append(Model(shown, COLOURS[place % len(COLOURS)], audit))
+    return found

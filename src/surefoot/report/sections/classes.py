@@ -1,0 +1,60 @@
+"""Which classes it knows least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .base import Model, Section
+
+SHOWN = 20  # rows before the rest is asked for
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and how what stands below it is written: text, count or percent."""
+
+    title: str
+    format: str
+
+
+FIRST = (Column("class", "text"), Column("images", "count"))
+
+
+def classes_section(models: Sequence[Model]) -> Section | None:
+    """The worst classes as a table, and all of them as rows that the script draws on demand."""
+    held = [model for model in models if model.audit.get("classes")]
+    if not held:
+        return None
+    columns, rows = one_model(held[0]) if len(held) == 1 else several_models(held)
+    data = {"classes": {"columns": [vars(column) for column in columns], "rows": rows}} if len(rows) > SHOWN else {}
+    values = {"columns": columns, "rows": rows[:SHOWN], "count": len(rows), "models": held}
+    return Section("classes", "Which classes it knows least", values, data=data)
+
+
+def one_model(model: Model) -> tuple[list[Column], list[list[Any]]]:
+    """Worst first: how often a class is recognised, how often an answer of it is right, what it is taken for."""
+    shares = ("recognised", "from", "to", "right when answered", "mean confidence")
+    columns = [*FIRST, *(Column(name, "percent") for name in shares), Column("most often taken for", "text")]
+    rows = []
+    for row in worst_first(model):
+        accuracy, precision = row["accuracy"] or {}, row["precision"] or {}
+        mixed = "" if row["taken_for"] is None else f"{row['taken_for']} ({row['taken_for_images']})"
+        numbers = [accuracy.get(key) for key in ("value", "low", "high")]
+        rows.append([row["name"], row["images"], *numbers, precision.get("value"), row["confidence"], mixed])
+    return columns, rows
+
+
+def several_models(models: Sequence[Model]) -> tuple[list[Column], list[list[Any]]]:
+    """How often each model recognises each class; the class that the first knows least comes first."""
+    found = [{row["name"]: row["accuracy"] for row in model.audit["classes"]} for model in models]
+    names = dict.fromkeys(row["name"] for model in models for row in worst_first(model))
+    sizes = {row["name"]: row["images"] for model in models for row in model.audit["classes"]}
+    rows = [[name, sizes[name], *((each.get(name) or {}).get("value") for each in found)] for name in names]
+    return [*FIRST, *(Column(model.name, "percent") for model in models)], rows
+
+
+def worst_first(model: Model) -> list[dict[str, Any]]:
+    """Classes by accuracy; those without images last."""
+    return sorted(model.audit["classes"], key=lambda row: row["accuracy"]["value"] if row["accuracy"] else 2.0)

@@ -1,0 +1,131 @@
+"""When the picture gets worse: the heat map with its pictures, families, severities, noise and occlusions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..families import FAMILIES, OTHER, family_of
+from ..figures import Drawing, drawing
+from ..plots.family_bars import family_figure
+from ..plots.interval_curves import apart, interval_figure
+from ..plots.severity_curves import severity_figure
+from ..words import Audit, spoken
+from .base import Model, Section
+
+MEASURES = {"accuracy": "accuracy", "ece": "ECE", "nll": "NLL", "rms": "RMS calibration error"}
+Number = dict[str, Any]
+
+
+def corruptions_section(models: Sequence[Model]) -> Section | None:
+    """None where no model was shown a corrupted picture."""
+    held = [model for model in models if model.audit.get("corruptions")]
+    if not held:
+        return None
+    heat = [heat_map(model) for model in held]
+    values = {
+        "models": held,
+        "heat": heat,
+        "measures": MEASURES,
+        "alexnet": any(model.audit["corruptions"].get("alexnet_mce") for model in held),
+        "occlusions": [model for model in held if model.audit.get("occlusions")],
+    }
+    data = {"heat": heat, "examples": [examples(model) for model in held]}
+    return Section("corruptions", "When the picture gets worse", values, tuple(curves(held)), data)
+
+
+def heat_map(model: Model) -> dict[str, Any]:
+    """Rows by family and corruption, columns by severity, and in each cell the four measures with their intervals."""
+    cells = model.audit["corruptions"]["cells"]
+    severities = sorted({cell["severity"] for cell in cells})
+    names = list(dict.fromkeys(cell["name"] for cell in cells))
+    found = {(cell["name"], cell["severity"]): cell for cell in cells}
+    rows = [
+        {
+            "name": name,
+            "title": spoken(name),
+            "family": family_of(name),
+            "cells": [
+                {key: triple(found[name, severity][key]) for key in MEASURES} if (name, severity) in found else None
+                for severity in severities
+            ],
+        }
+        for name in by_family(names)
+    ]
+    scores = model.audit["calibration"]
+    clean = {key: triple(scores[key]) for key in MEASURES if key in scores}
+    return {"name": model.name, "severities": severities, "rows": rows, "clean": clean}
+
+
+def triple(number: Number) -> list[float | None]:
+    return [number["value"], number["low"], number["high"]]
+
+
+def by_family(names: Sequence[str]) -> list[str]:
+    """Members of a family beside each other, in the order of the families."""
+    order = [*FAMILIES, OTHER]
+    return sorted(names, key=lambda name: order.index(family_of(name)))
+
+
+def examples(model: Model) -> dict[str, Any]:
+    """The pictures and the names of the classes, for the panel that a cell opens."""
+    found = model.audit["points"].get("examples") or {"labels": [], "clean": [], "cells": {}}
+    numbers = {*found["labels"], *(answer[0] for cell in found["cells"].values() for answer in cell["answers"])}
+    classes = model.audit["subject"].get("classes") or []
+    return {**found, "classes": {number: class_name(classes, number) for number in sorted(numbers)}}
+
+
+def class_name(classes: Sequence[str], number: int) -> str:
+    return str(classes[number]) if number < len(classes) else str(number)
+
+
+def curves(held: Sequence[Model]) -> list[Drawing]:
+    """Families, severities and noise."""
+    found = [
+        drawing(
+            "families",
+            "By family",
+            "Mean accuracy on each family of corruptions, with 95 % intervals.",
+            family_figure({model.name: model.audit["corruptions"]["families"] for model in held}),
+        ),
+        drawing(
+            "severities",
+            "By severity",
+            "Mean accuracy as the damage grows from none (0) to severe (5). The steeper a line falls, the worse.",
+            severity_figure(severity_lines(held)),
+        ),
+    ]
+    noisy = [noise_lines(model, len(held) > 1) for model in held if model.audit.get("noise")]
+    if noisy:
+        said = "Accuracy under noise of growing strength, in units of 1/255 of the pixel range, with 95 % intervals."
+        figure = interval_figure(apart(noisy), "noise level (of 255)", "accuracy")
+        found.append(drawing("noise", "By strength of noise", said, figure))
+    return found
+
+
+def severity_lines(held: Sequence[Model]) -> dict[str, list[tuple[int, float]]]:
+    """One model: a line for each family. Several: the mean of all corruptions for each."""
+    if len(held) > 1:
+        return {model.name: means(model.audit, None) for model in held}
+    families = list(held[0].audit["corruptions"]["families"])
+    return {family: means(held[0].audit, family) for family in families} | {"all": means(held[0].audit, None)}
+
+
+def means(audit: Audit, family: str | None) -> list[tuple[int, float]]:
+    """(Severity, mean accuracy) over the corruptions of a family or over all, after the clean accuracy at 0."""
+    row = [(0, float(audit["calibration"]["accuracy"]["value"]))]
+    cells = [cell for cell in audit["corruptions"]["cells"] if family in (None, family_of(cell["name"]))]
+    for severity in sorted({cell["severity"] for cell in cells}):
+        values = [cell["accuracy"]["value"] for cell in cells if cell["severity"] == severity]
+        row.append((severity, sum(values) / len(values)))
+    return row
+
+
+def noise_lines(model: Model, several: bool) -> dict[str, list[tuple[float, Number]]]:
+    """Accuracy by level for each kind of noise; level 0 is the image as it is."""
+    clean = model.audit["calibration"]["accuracy"]
+    lines: dict[str, list[tuple[float, Number]]] = {}
+    for row in model.audit["noise"]:
+        name = f"{model.name}, {row['kind']}" if several else row["kind"]
+        lines.setdefault(name, [(0.0, clean)]).append((255 * row["level"], row["accuracy"]))
+    return lines

@@ -1,0 +1,61 @@
+"""How it was made, and how to make it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from ..words import Audit
+from .base import Model, Section
+
+MACHINE = ("download", "memory_gib", "workers", "skip_bad_images")  # settings of where it ran, not of what was seen
+
+
+def provenance_section(models: Sequence[Model]) -> Section:
+    """What was audited, on what, with which versions, and the command for it."""
+    rows = [
+        {"model": model, "facts": facts(model.audit), "command": command(model.audit), "recipe": recipe(model.audit)}
+        for model in models
+    ]
+    return Section("provenance", "How it was made", {"rows": rows, "several": len(models) > 1})
+
+
+def facts(audit: Audit) -> dict[str, str]:
+    """One line for each thing worth knowing."""
+    subject = audit["subject"]
+    data = {key: value for key, value in subject["data"].items() if value is not None and key not in MACHINE}
+    found = {
+        "data": ", ".join(f"{key}: {value}" for key, value in data.items()) or "given as predictions",
+        "split": f"{subject['split']}, {subject['images']:,} images, {len(subject.get('classes') or ())} classes",
+        "depth": subject.get("depth", "predictions alone"),
+        "seed": str(subject["seed"]),
+        "made": subject["created"],
+        "with": ", ".join(f"{name} {version}" for name, version in subject["versions"].items()),
+    }
+    if worse := audit.get("corruptions"):
+        origins = dict.fromkeys(cell.get("origin") or "generated" for cell in worse["cells"])
+        found["corruptions"] = f"{worse.get('images', subject['images']):,} images, {', '.join(origins)}"
+    if notes := subject.get("notes"):
+        found["notes"] = " ".join(notes)
+    return found
+
+
+def command(audit: Audit) -> str:
+    """The command line that would measure the same; what it was called with, if the audit says so."""
+    subject = audit["subject"]
+    if given := subject.get("command"):
+        return str(given)
+    if "depth" not in subject:
+        return "surefoot audit --predictions FILE"
+    name = subject["data"].get("name")
+    data = ["--data", str(name)] if name else []
+    words = ["--depth", subject["depth"], "--split", subject["split"], "--seed", str(subject["seed"])]
+    return f"surefoot audit RUN {shlex.join([*data, *words])}"
+
+
+def recipe(audit: Audit) -> str:
+    """How the model was trained, if the audit says so."""
+    found: Any = audit["subject"].get("recipe")
+    return "" if not found else found if isinstance(found, str) else json.dumps(found, indent=1)

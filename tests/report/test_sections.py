@@ -1,0 +1,206 @@
+import pytest
+import torch
+from made_up import class_row, geometry_points, grid, made_up, number
+
+from surefoot.corruptions.families import FAMILIES as MEASURED_FAMILIES
+from surefoot.geometry.curvature_groups import accuracy_by_curvature, curvature_by_count, curvature_spread
+from surefoot.report.families import FAMILIES
+from surefoot.report.sections import curvature as page_curvature
+from surefoot.report.sections import sections_of
+from surefoot.report.sections.attacks import attacks_section
+from surefoot.report.sections.base import models_of
+from surefoot.report.sections.classes import SHOWN, classes_section
+from surefoot.report.sections.corruptions import corruptions_section, means
+from surefoot.report.sections.features import success_by_bin
+from surefoot.report.sections.geometry import geometry_section
+from surefoot.report.sections.groups import groups_section
+from surefoot.report.sections.mistakes import mistakes_section
+from surefoot.report.sections.provenance import provenance_section
+from surefoot.report.sections.reliability import reliability_section
+
+
+def one(**more):
+    return models_of([made_up(**more)])
+
+
+def figure_of(section, name):
+    return next(each.figure for each in section.drawings if each.name == name)
+
+
+def test_families_are_those_that_are_measured():
+    assert FAMILIES == MEASURED_FAMILIES
+
+
+def test_names_that_come_again_get_a_number():
+    models = models_of([made_up("a"), made_up("a"), made_up("b")])
+    assert [model.name for model in models] == ["a", "a (2)", "b"]
+    assert len({model.colour for model in models}) == 3
+
+
+def test_heat_map_by_family_with_all_measures():
+    heat = corruptions_section(one()).data["heat"][0]
+    assert [(row["family"], row["name"]) for row in heat["rows"]] == [
+        ("noise", "gaussian_noise"),
+        ("weather", "fog"),
+        ("digital", "contrast"),
+    ]
+    assert heat["severities"] == [1, 2, 3, 4, 5]
+    third = heat["rows"][0]["cells"][2]
+    assert third["accuracy"] == pytest.approx([0.6, 0.59, 0.61])
+    assert third["nll"] == pytest.approx([0.8, 0.79, 0.81])
+    assert set(third) == {"accuracy", "ece", "nll", "rms"}
+
+
+def test_a_severity_that_was_not_measured_is_empty():
+    audit = made_up()
+    audit["corruptions"]["cells"] = [
+        cell for cell in audit["corruptions"]["cells"] if (cell["name"], cell["severity"]) != ("fog", 2)
+    ]
+    fog = corruptions_section(models_of([audit])).data["heat"][0]["rows"][1]
+    assert fog["cells"][1] is None
+    assert fog["cells"][2]["accuracy"][0] == pytest.approx(0.75)
+
+
+def test_severities_by_family_or_by_model():
+    single = figure_of(corruptions_section(one()), "severities")
+    assert [trace["name"] for trace in single["data"]] == ["noise", "weather", "digital", "all"]
+    assert single["data"][0]["y"] == pytest.approx([0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
+    assert single["data"][3]["y"][5] == pytest.approx((0.4 + 0.8 + 0.65) / 3)
+    both = figure_of(corruptions_section(models_of([made_up("a"), made_up("b")])), "severities")
+    assert [trace["name"] for trace in both["data"]] == ["a", "b"]
+    assert means(made_up(), "weather")[:2] == [(0, 0.9), (1, pytest.approx(0.85))]
+
+
+def test_noise_in_pixel_levels_with_intervals():
+    trace = figure_of(corruptions_section(one()), "noise")["data"][0]
+    assert trace["x"] == pytest.approx([0, 2, 8, 20])
+    assert trace["y"] == pytest.approx([0.9, 0.88, 0.82, 0.7])
+    assert trace["error_y"]["array"] == pytest.approx([0.01] * 4)
+
+
+def test_security_curve_with_calibration():
+    lines = {trace["name"]: trace for trace in figure_of(attacks_section(one()), "security")["data"]}
+    assert set(lines) == {"accuracy", "ECE", "mean confidence"}
+    assert lines["accuracy"]["x"] == pytest.approx([0, 2, 8])
+    assert lines["accuracy"]["y"] == [0.9, 0.5, 0.1]
+    assert lines["mean confidence"]["y"] == [0.8] * 3
+    assert attacks_section(one(attacks={}, security_curve=[])) is None
+
+
+def test_a_page_without_a_grid_still_has_one_step():
+    audit = made_up()
+    del audit["points"]["temperatures"]
+    audit["points"]["feature_scales"] = None
+    slider = reliability_section(models_of([audit])).data["sliders"][0]
+    assert slider["grids"] == {
+        "temperatures": {
+            "values": [1.0],
+            "counts": [[0, 200, 800]],
+            "confidences": [[0.0, 120.0, 760.0]],
+            "correct": [[0, 100, 710]],
+            "ece": [0.07],
+            "nll": [0.4],
+        }
+    }
+
+
+def test_the_fitted_temperature_is_a_step_of_the_grid():
+    slider = reliability_section(one()).data["sliders"][0]
+    assert slider["fitted"] == [1.9]
+    assert 1.9 in slider["grids"]["temperatures"]["values"]
+    assert set(slider["grids"]) == {"temperatures", "feature_scales"}
+
+
+def test_geometry_table_flattens_and_explains():
+    rows = {row["name"]: row for row in geometry_section(one()).values["rows"]}
+    assert rows["mean margin"]["cells"][0] == {"value": "2", "interval": "1.99 to 2.01"}
+    assert rows["cone index: mean"]["cells"][0] == {"value": "7.25", "interval": ""}
+    assert "shrink" in rows["cone index: share of full cones"]["meaning"]
+    assert "largest logit" not in rows
+    assert geometry_section(one()).values["notes"] == [("mine", "Radii are estimates.")]
+
+
+def test_geometry_figures_are_optional():
+    names = {each.name for each in geometry_section(one()).drawings}
+    assert names == {
+        *("features-0", "success-0", "displacement-0", "plane-0"),
+        *("accuracy-by-curvature", "curvature-by-count-0", "curvature-spread"),
+    }
+    audit = made_up()
+    del audit["points"]["geometry"]
+    assert geometry_section(models_of([audit])).drawings == ()
+
+
+def test_success_by_bin_by_hand():
+    features = {"cosine": [0.0, 0.1, 0.2, 0.9, 1.0], "correct": [1, 1, 0, 1, 1], "broken": [1, 0, 1, None, 0]}
+    found = success_by_bin(features, bins=2)
+    assert found == {"edges": [0.0, 0.5, 1.0], "counts": [3, 2], "values": [0.5, 0.0]}
+    assert success_by_bin({"cosine": [0.5], "correct": [0], "broken": [0]}, bins=2)["values"] == [None, None]
+
+
+def test_curvature_is_as_geometry_has_it():
+    found = geometry_points(seed=3)["curvature"]
+    values, right = torch.tensor(found["values"], dtype=torch.float64), torch.tensor(found["correct_of_draws"])
+    wanted = accuracy_by_curvature(values, right / 10)
+    assert page_curvature.accuracy_by_curvature(found)["values"] == pytest.approx(wanted.values.tolist())
+    counted, groups_wanted = page_curvature.curvature_by_count(found), curvature_by_count(values, right)
+    assert counted["counts"] == groups_wanted.counts.tolist()
+    assert counted["values"] == pytest.approx(groups_wanted.values.tolist())
+    assert counted["correlation"] == pytest.approx(groups_wanted.correlation)
+    spread = page_curvature.curvature_spread({"a": found})["values"][0]
+    assert spread == pytest.approx(curvature_spread({"a": values}).values[0].tolist())
+
+
+def test_classes_worst_first_and_the_rest_on_demand():
+    rows = [class_row(f"c{k}", k / 100) for k in range(99, 0, -1)] + [class_row("unseen", 0) | {"accuracy": None}]
+    section = classes_section(one(classes=tuple(f"c{k}" for k in range(100))))
+    assert section.values["count"] == 100
+    audit = made_up()
+    audit["classes"] = rows
+    section = classes_section(models_of([audit]))
+    assert [row[0] for row in section.values["rows"]] == [f"c{k}" for k in range(1, SHOWN + 1)]
+    assert section.data["classes"]["rows"][-1][:3] == ["unseen", 100, None]
+    assert len(section.data["classes"]["rows"]) == 100
+    few = classes_section(one())
+    assert few.data == {}
+    several = classes_section(models_of([made_up("a"), made_up("b")]))
+    assert several.values["rows"][0] == ["dog", 100, 0.75, 0.75]
+
+
+def test_groups_and_mistakes():
+    assert groups_section(one()) is None
+    row = {"images": 10, "ece": number(0.1), "nll": number(0.5), "signed_error": 0.1}
+    shown = groups_section(
+        one(groups=[{"name": "a", "accuracy": number(0.9), **row}, {"name": "b", "accuracy": number(0.5), **row}])
+    )
+    assert [each["name"] for each in shown.values["rows"]] == ["b", "a"]
+    first = mistakes_section(one()).values["shown"][0]["rows"][0]
+    assert (first["label"], first["answer"], first["confidence"]) == ("cat", "dog", 0.97)
+
+
+def test_how_to_make_it_again():
+    row = provenance_section(one()).values["rows"][0]
+    assert row["command"] == "surefoot audit RUN --data digits --depth standard --split test --seed 0"
+    assert row["facts"]["data"] == "name: digits, seed: 0"
+    assert row["facts"]["notes"] == "A note on the data."
+    assert row["facts"]["corruptions"] == "500 images, generated with seed 0"
+    audit = made_up()
+    audit["subject"] |= {"command": "surefoot audit runs/a b", "recipe": {"seed": 3}}
+    row = provenance_section(models_of([audit])).values["rows"][0]
+    assert (row["command"], row["recipe"]) == ("surefoot audit runs/a b", '{\n "seed": 3\n}')
+
+
+def test_order_of_the_parts():
+    names = [section.name for section in sections_of(one())]
+    assert names == [
+        *("reliability", "corruptions", "attacks", "geometry", "classes"),
+        *("thresholds", "mistakes", "scores", "provenance"),
+    ]
+
+
+def test_made_up_grid_is_sane():
+    found = grid()
+    assert found["ece"][10] == pytest.approx(
+        sum(abs(s - c) for s, c in zip(found["confidences"][10], found["correct"][10], strict=True)) / 1000
+    )
+    assert found["values"][10] == 1.0

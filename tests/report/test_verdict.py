@@ -1,0 +1,140 @@
+import pytest
+from made_up import class_row, made_up, number
+
+from surefoot.report.advice import NOTHING, advice, threshold_words, warnings
+from surefoot.report.cards import cards
+from surefoot.report.verdict import headline, strongest_attack, verdict, worst_corruption, worst_family
+
+
+@pytest.fixture
+def found():
+    return made_up()
+
+
+def plain(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def sayings(audit):
+    return [plain(line) for line in advice(audit)]
+
+
+def predictions_alone(audit):
+    return {key: value for key, value in audit.items() if key not in ("corruptions", "attacks", "preflight", "security_curve")}
+
+
+def test_verdict_in_words(found):
+    said = plain(" ".join(verdict(found)))
+    assert "Right on 90.0 % of 1,000 test images" in said
+    assert "Overconfident by 7.0 points: ECE 7.0 %, where perfect calibration would show 1.0 % to 3.0 %" in said
+    assert "Temperature 1.90 (from the calibration split) takes ECE from 7.0 % to 0.7 %" in said
+    assert "on corrupted pictures from 20.0 % to 15.0 %" in said
+    assert "loses most on gaussian noise, 30.0 points" in said
+    assert "FGSM turns 60.0 % of its right answers into wrong ones" in said
+
+
+def test_two_sentences_say_it_all(found):
+    assert plain(headline(found)) == (
+        "Right on 90.0 % of its test images, but overconfident by 7.0 points. Corrupted pictures take it down to 72.0 %, and "
+        "FGSM turns 60.0 % of its right answers into wrong ones."
+    )
+    found["calibration"]["ece"] = number(0.02)
+    assert plain(headline(predictions_alone(found))) == (
+        "Right on 90.0 % of its test images, and its confidence can be believed."
+    )
+
+
+def test_advice_has_its_numbers(found):
+    said = sayings(found)
+    assert said[0] == (
+        "Overconfident by 7.0 points: temperature 1.90 fixes 90 % of it at no cost (ECE 7.0 % to 0.7 %, same answers). "
+        "On corrupted pictures 15.0 % remain, so do not lean on its confidence there."
+    )
+    assert said[1] == "Loses 31.0 points on noise: train with MaCS or MAGNMA."
+    assert said[2].startswith("Loses 15.0 points on weather: train with AugMix")
+    assert not any("digital" in line for line in said)  # 6 points
+    assert said[3].startswith("FGSM breaks 60.0 % of its right answers: do not rely on it where someone may tamper")
+    assert said[4].startswith("Class 'dog' is recognised in only 75.0 % of cases, most often taken for 'cat'")
+    assert said[5] == (
+        "Let it answer by itself above 0.86 confidence: that is 62.0 % of the images, 0.3 % of them wrong. "
+        "Ask a person for the rest."
+    )
+
+
+def test_a_temperature_that_does_little_is_not_praised(found):
+    found["temperature"]["calibration"]["ece"] = number(0.06)
+    assert "temperature 1.90 fixes only 14 % of it: try surefoot calibrate --method vector" in sayings(found)[0]
+    found["temperature"]["calibration"]["ece"] = number(0.08)  # worse than before
+    assert "fixes only 0 % of it" in sayings(found)[0]
+    found["temperature"] = None
+    assert "divide the logits by a temperature greater than 1" in sayings(found)[0]
+
+
+def test_the_other_way(found):
+    found["calibration"]["signed_error"] = number(-0.07)
+    assert "Underconfident by 7.0 points" in plain(" ".join(verdict(found)))
+    found["temperature"] = None
+    assert "Underconfident by 7.0 points: divide the logits by a temperature less than 1" in sayings(found)[0]
+
+
+def test_nothing_urgent(found):
+    found["calibration"]["ece"] = number(0.02)
+    for family in found["corruptions"]["families"].values():
+        family["accuracy"] = number(0.85)
+    for cell in found["corruptions"]["cells"]:
+        cell["accuracy"] = number(0.85)
+    found["attacks"] = {"fgsm": {"success_rate": number(0.1)}}
+    found["classes"] = [class_row("cat", 0.9)]
+    found["thresholds"] = []
+    assert advice(found) == [NOTHING]
+
+
+def test_a_corruption_that_stands_out(found):
+    for cell in found["corruptions"]["cells"]:
+        if cell["name"] == "fog":
+            cell["accuracy"] = number(0.2)
+    assert "Fog alone costs 70.0 points: look at its pictures in the table below." in sayings(found)
+
+
+def test_a_threshold_that_no_confidence_reaches():
+    row = {
+        "wanted_risk": 0.01,
+        "thresholds": [1.1],
+        "coverage": number(0.0, 0),
+        "risk": {"value": None, "low": None, "high": None},
+    }
+    assert plain(threshold_words(row)) == "No confidence is high enough for an error rate of 1.0 %."
+    assert not any("Ask a person" in line for line in advice(made_up(thresholds=[row])))
+
+
+def test_what_makes_numbers_doubtful(found):
+    assert warnings(found) == []
+    found["preflight"] = [{"name": "class-order", "message": "Labels differ.", "advice": "Use a class map."}]
+    found["masking"] = ["Noise is as strong as PGD."]
+    assert [warning["advice"] for warning in warnings(found)] == ["Use a class map.", "Noise is as strong as PGD."]
+
+
+def test_the_worst(found):
+    assert worst_corruption(found) == ("gaussian_noise", pytest.approx(0.3))
+    assert worst_family(found) == ("noise", pytest.approx(0.31))
+    assert strongest_attack(found) == "fgsm"
+    assert strongest_attack(predictions_alone(found)) is None
+
+
+def test_five_numbers(found):
+    shown = cards(found)
+    assert [(card.name, plain(card.value), plain(card.interval), card.tone) for card in shown] == [
+        ("accuracy", "90.0 %", "89.0 % to 91.0 %", ""),
+        ("calibration error (ECE)", "7.0 %", "6.0 % to 8.0 %", "poor"),
+        ("corrupted accuracy", "72.0 %", "71.0 % to 73.0 %", "poor"),
+        ("worst family: noise", "59.0 %", "58.0 % to 60.0 %", "poor"),
+        ("attack success", "60.0 %", "59.0 % to 61.0 %", "poor"),
+    ]
+    assert "1.0 % to 3.0 %" in plain(shown[1].meaning)
+    alone = [card.name for card in cards(predictions_alone(found))]
+    assert alone == ["accuracy", "calibration error (ECE)", "ECE after temperature", "Brier score", "AUROC of its confidence"]
+
+
+def test_two_temperatures(found):
+    found["temperature"]["temperatures"] = [1.4, 1.6]
+    assert "Temperature 1.40 and 1.60" in plain(" ".join(verdict(found)))
