@@ -121,7 +121,7 @@ def test_script_inside_or_beside(found, tmp_path):
 def test_pictures_and_points_are_there_once(found):
     mark = "data:image/png;base64,ONLYONCE"
     found["points"]["examples"]["cells"]["fog/3"]["pictures"][0] = mark
-    page = render_page([found], assets="beside")
+    page = render_page([found, found], assets="beside")
     assert page.count(mark) == 1
     assert page.count('"cosine"') == 0  # of the points, only what is drawn
 

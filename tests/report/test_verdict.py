@@ -131,6 +131,7 @@ def test_five_numbers(found):
         ("attack success", "60.0 %", "59.0 % to 61.0 %", "poor"),
     ]
     assert "1.0 % to 3.0 %" in plain(shown[1].meaning)
+    assert shown[2].meaning == "mean over 3 kinds of damage, 5 strengths of each"
     alone = [card.name for card in cards(predictions_alone(found))]
     assert alone == ["accuracy", "calibration error (ECE)", "ECE after temperature", "Brier score", "AUROC of its confidence"]
 

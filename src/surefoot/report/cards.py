@@ -38,9 +38,9 @@ def cards(audit: Audit) -> list[Card]:
         return [*found, card("AUROC of its confidence", scores["auroc"], ranks)]
     worse, clean = audit["corruptions"], scores["accuracy"]["value"]
     mean = worse["mean_accuracy"]
-    found.append(
-        card("corrupted accuracy", mean, f"mean over {len(worse['cells'])} kinds of damage", tone(clean - mean["value"]))
-    )
+    kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
+    damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
+    found.append(card("corrupted accuracy", mean, damage, tone(clean - mean["value"])))
     family, drop = worst_family(audit)
     found.append(card(f"worst family: {family}", worse["families"][family]["accuracy"], "accuracy on its pictures", tone(drop)))
     if name := strongest_attack(audit):

@@ -30,7 +30,9 @@ def corruptions_section(models: Sequence[Model]) -> Section | None:
         "alexnet": any(model.audit["corruptions"].get("alexnet_mce") for model in held),
         "occlusions": [model for model in held if model.audit.get("occlusions")],
     }
-    data = {"heat": heat, "examples": [examples(model) for model in held]}
+    album: dict[str, int] = {}  # pictures that several models were shown are on the page once
+    shown = [examples(model, album) for model in held]
+    data = {"heat": heat, "examples": shown, "pictures": list(album)}
     return Section("corruptions", "When the picture gets worse", values, tuple(curves(held)), data)
 
 
@@ -67,12 +69,18 @@ def by_family(names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: order.index(family_of(name)))
 
 
-def examples(model: Model) -> dict[str, Any]:
-    """The pictures and the names of the classes, for the panel that a cell opens."""
+def examples(model: Model, album: dict[str, int]) -> dict[str, Any]:
+    """Places of pictures in the album and the names of the classes, for the panel that a cell opens."""
     found = model.audit["points"].get("examples") or {"labels": [], "clean": [], "cells": {}}
     numbers = {*found["labels"], *(answer[0] for cell in found["cells"].values() for answer in cell["answers"])}
     classes = model.audit["subject"].get("classes") or []
-    return {**found, "classes": {number: class_name(classes, number) for number in sorted(numbers)}}
+    names = {number: class_name(classes, number) for number in sorted(numbers)}
+
+    def placed(pictures: Sequence[str]) -> list[int]:
+        return [album.setdefault(picture, len(album)) for picture in pictures]
+
+    cells = {key: {"pictures": placed(cell["pictures"]), "answers": cell["answers"]} for key, cell in found["cells"].items()}
+    return {"labels": found["labels"], "clean": placed(found["clean"]), "cells": cells, "classes": names}
 
 
 def class_name(classes: Sequence[str], number: int) -> str:

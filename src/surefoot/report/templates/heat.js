@@ -70,7 +70,7 @@
       const list = make("ul", "", "pictures");
       held.pictures.forEach((picture, k) => {
         const [answer, confidence] = held.answers[k], label = shown.labels[k], item = document.createElement("li"), pair = make("div", "", "pair");
-        for (const [source, text] of [[shown.clean[k], "as it is"], [picture, `with ${row.title}`]]) pair.append(Object.assign(document.createElement("img"), { src: source, alt: `${shown.classes[label]} ${text}` }));
+        for (const [source, text] of [[shown.clean[k], "as it is"], [picture, `with ${row.title}`]]) pair.append(Object.assign(document.createElement("img"), { src: surefoot.data.pictures[source], alt: `${shown.classes[label]} ${text}` }));
         const said = make("span", `${answer === label ? "✓" : "✗"} says ${shown.classes[answer]}, ${full(confidence)}`, answer === label ? "right" : "wrong");
         item.append(pair, make("span", `is ${shown.classes[label]}`), said);
         list.append(item);

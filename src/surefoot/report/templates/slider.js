@@ -26,7 +26,7 @@
     sliders.forEach((slider, k) => {
       const rows = bins(k), width = grid(k).counts[0].length, name = escaped(slider.name);
       data.push({
-        x: rows.map((row) => row.confidence), y: rows.map((row) => row.accuracy[0]), name, mode: "markers",
+        x: rows.map((row) => row.confidence), y: rows.map((row) => row.accuracy[0]), name, mode: "markers", cliponaxis: false,
         marker: { color: slider.colour, size: 12, opacity: rows.map((row) => 0.35 + 0.65 * Math.sqrt(row.share)) },
         error_y: { array: rows.map((row) => row.accuracy[2] - row.accuracy[0]), arrayminus: rows.map((row) => row.accuracy[0] - row.accuracy[1]), thickness: 1, width: 3 },
         hovertemplate: "confidence %{x:.3f}<br>accuracy %{y:.3f}",
