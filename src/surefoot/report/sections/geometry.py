@@ -17,7 +17,7 @@ MEANINGS = {
     "images": "that the rest of this table was measured on",
     "sensitivity": "how far noise moves the logits, for each unit of noise; smaller is steadier (macs Tab. 10)",
     "prediction sensitivity": "how far noise moves the probabilities (macs Def. 4.3)",
-    "margin to sensitivity": "margin for each unit of movement: larger means more noise is needed to change an answer (macs Tab. 10)",
+    "margin to sensitivity": "margin for each unit of movement: the larger, the more noise an answer bears (macs Tab. 10)",
     "median margin to sensitivity": "the same of the middle image",
     "radius": "estimated distance to the nearest other answer; an estimate, no certificate (macs Thm 4.5)",
     "curvature": "how sharply the loss bends around an image; flat is robust (discriminative-noise Eq. 21)",
