@@ -97,7 +97,12 @@ def class_row(name: str, accuracy: float, images: int = 100, taken_for: str | No
 
 def attack(success: float) -> dict[str, Any]:
     values = {"success_rate": success, "robust_accuracy": 0.9 * (1 - success), "confidence": 0.7, "ece": 0.2, "nll": 1.5}
-    return {"images": 250, **{name: number(value) for name, value in values.items()}, "signed_error": number(0.1)}
+    return {
+        "eps": 8 / 255,
+        "images": 250,
+        **{name: number(value) for name, value in values.items()},
+        "signed_error": number(0.1),
+    }
 
 
 def curve_point(eps: float, accuracy: float) -> dict[str, Any]:

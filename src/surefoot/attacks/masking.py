@@ -21,6 +21,7 @@ from .projected_gradient import pgd
 from .random_search import noise
 
 MANY = 0.1  # share of images without a gradient
+NOT_TRIED = "Square, which needs no gradient, was not tried: pip install 'surefoot[autoattack]'."
 
 
 def masking_signs(
@@ -75,7 +76,7 @@ def masking_signs(
             "nearly linear in this ball or its gradients mislead."
         )
     if find_spec("pyautoattack") is None:
-        lines.append("Square, which needs no gradient, was not tried: pip install 'surefoot[autoattack]'.")
+        lines.append(NOT_TRIED)
         return lines
     parts = AutoAttack(eps, norm, queries=queries).parts(clean.logits.shape[1], (images.shape[2], images.shape[3]))
     if "square" in parts and (blind := broken(parts["square"])) > many:

@@ -49,6 +49,13 @@ def find_attack(attack: str | Attack, *, early_stop: bool, **options: Any) -> At
     return method
 
 
+def budget_of(attack: str) -> float:
+    """The size of the ball that an attack searches by default."""
+    found: Any = ATTACKS.load(attack)
+    given = found.keywords.get("eps") if isinstance(found, partial) else getattr(found, "eps", None)
+    return float(inspect.signature(found).parameters["eps"].default if given is None else given)
+
+
 def with_options(name: str, attack: Any, options: dict[str, Any]) -> Any:
     """The attack with some of its options changed, each checked against its signature."""
     if name in FIXED:

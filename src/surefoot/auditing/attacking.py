@@ -11,7 +11,8 @@ import torch
 
 from ..attacks.curves import security_curve
 from ..attacks.evaluation import evaluate
-from ..attacks.masking import masking_signs
+from ..attacks.masking import NOT_TRIED, masking_signs
+from ..attacks.presets import budget_of
 from ..attacks.results import AttackResult
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
 from ..calibration.scoring import estimates
@@ -35,7 +36,8 @@ def attacks_of(setting: Setting) -> tuple[str, ...]:
 
 
 def attack_notes(setting: Setting) -> list[str]:
-    return [] if attacks_of(setting) == setting.depth.attacks else [NEEDS_EXTRA]
+    notes = [] if attacks_of(setting) == setting.depth.attacks else [NEEDS_EXTRA]
+    return notes + ([NOT_TRIED] if setting.depth.masking_images and find_spec("pyautoattack") is None else [])
 
 
 def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
@@ -60,7 +62,7 @@ def attacked(setting: Setting, name: str, folder: Path | None) -> Record:
     for batch in setting.attack_images.batches(setting.batch_size, device=setting.device):
         parts.append(evaluate(setting.model, batch.images, batch.labels, name, **options))
         indices.append(batch.indices)
-    found = attack_record(joined(parts), setting.seed)
+    found = attack_record(joined(parts), budget_of(name), setting.seed)
     return Record(found.values, {**found.tensors, "indices": torch.cat(indices)})
 
 
@@ -69,12 +71,13 @@ def joined(parts: list[AttackResult]) -> AttackResult:
     return AttackResult(*(Predictions.join([getattr(part, side) for part in parts]) for side in ("clean", "attacked")))
 
 
-def attack_record(whole: AttackResult, seed: int) -> Record:
+def attack_record(whole: AttackResult, eps: float, seed: int) -> Record:
     """Rates with intervals over images, and calibration under attack."""
     broken, correct = whole.broken.double(), whole.clean.correct.double()
     sums = resampled_sums(torch.stack([broken, correct], 1), seed)
     summary = AttackSummary(
         images=len(whole.clean),
+        eps=eps,
         success_rate=estimate(whole.success_rate, sums[:, 0] / sums[:, 1].clamp_min(1)),
         robust_accuracy=mean_estimate(correct - broken, seed),
         confidence=mean_estimate(whole.attacked.confidences, seed),
@@ -93,7 +96,8 @@ def curve_point(setting: Setting, eps: float) -> Record:
 def masking(setting: Setting) -> Record:
     """Reasons not to trust what gradient attacks found."""
     images, labels = whole_split(choose(setting.images, setting.depth.masking_images, setting.seed), setting)
-    return Record({"lines": masking_signs(setting.model, images, labels, batch_size=setting.batch_size, seed=setting.seed)})
+    lines = masking_signs(setting.model, images, labels, batch_size=setting.batch_size, seed=setting.seed)
+    return Record({"lines": [line for line in lines if line != NOT_TRIED]})
 
 
 def whole_split(split: Split, setting: Setting) -> tuple[Images, Labels]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,7 @@ def audit(
     corrupted: str | Path | None = None,
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
+    provenance: Mapping[str, str] | None = None,
     device: str = "auto",
     output: str | Path | None = None,
     progress: bool = True,
@@ -77,10 +78,12 @@ def audit(
     `depth` is quick, standard or full. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
-    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image.
+    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
+    `provenance` is what else the page should say of how it came about (recipe, command).
     Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there.
     """
     check_source(calibrate_on)
+    wanted = find_depth(depth)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     chosen, place = data.split(split), pick_device(device)
@@ -92,7 +95,7 @@ def audit(
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
     with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
         speed = measure_speed(model, sample, batch_size)
-        setting = Setting(model, data, split, chosen, find_depth(depth), place, batch_size, seed, speed, copies)
+        setting = Setting(model, data, split, chosen, wanted, place, batch_size, seed, speed, copies)
         book = Workbook(None if output is None else Path(output) / DATA / "work" / key_of(setting, sample, calibrate_on))
         shown: dict[str, Any] = {"seed": seed, "title": f"auditing {name}", "progress": progress}
         clean = answers_on(chosen, "clean", setting, book, **shown)
@@ -106,7 +109,7 @@ def audit(
         if progress and left > WORTH_SAYING and is_first():
             logger.info("auditing %s (%s) takes about %s", name, setting.depth.name, in_words(left))
         run_steps(steps, book, **shown)
-        result = assemble(setting, book, clean, source, held_out, name, findings, risks, groups)
+        result = assemble(setting, book, clean, source, held_out, name, findings, risks, groups, provenance or {})
     if output is not None and is_first():
         result.save(output)
     book.close()
@@ -173,6 +176,7 @@ def assemble(
     findings: tuple[Finding, ...],
     risks: Sequence[float],
     groups: Sequence[str] | None,
+    provenance: Mapping[str, str],
 ) -> Audit:
     """The audit, from the records of its steps."""
     data, depth, seed = setting.data, setting.depth, setting.seed
@@ -193,7 +197,7 @@ def assemble(
         **geometry_points(setting, book),
     }
     notes = [*data.notes, *attack_notes(setting)]
-    more = {"depth": depth.name, "notes": notes, "classes": list(data.class_names)}
+    more = {"depth": depth.name, "notes": notes, "classes": list(data.class_names), **provenance}
     return Audit(
         subject=subject(name, data.source, setting.split, len(setting.images), seed, **more),
         calibration=scores(clean, seed=seed),

@@ -94,9 +94,10 @@ class Corruptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackSummary:
-    """How an attack fared, and how sure the model was of the answers it was led to."""
+    """How an attack fared, and how sure the model was of the answers it was led to; `eps` is how far a pixel may change."""
 
     images: int
+    eps: float
     success_rate: Estimate
     robust_accuracy: Estimate
     confidence: Estimate

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from ..auditing.abstaining import RISKS
+from ..auditing.depths import find_depth
 from ..auditing.measuring import audit as measure
 from ..auditing.predicted import audit_predictions
 from ..auditing.subgroups import read_groups
 from ..auditing.temperatures import CROSS_FIT
 from ..data.dataset import Split
 from ..data.splitting import SPLITS
-from ..errors import SurefootError
-from ..report.page import write_page
+from ..errors import SurefootError, UnknownName, require
+from ..report.page import ASSETS, write_page
 from ..report.reading import read_audit
 from ..report.verdict import verdict
 from ..training.processes import is_first, launch, launched
@@ -77,10 +78,15 @@ def audit(
     seed: Annotated[int, typer.Option(help="Decides corruptions and intervals")] = 0,
     device: flag.Device = "auto",
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
+    assets: Annotated[str, typer.Option(help="Plotly's script: inline, or beside the page, to share")] = "inline",
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
+    require(processes >= 1, "--processes", "at least 1", processes)
+    find_depth(depth)
+    if assets not in ASSETS:
+        raise UnknownName("place for the script", assets, ASSETS)
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
     if sum(given is not None for given in (target, model, import_, predictions)) != 1:
@@ -109,7 +115,7 @@ def audit(
         named = None if groups is None else parse_groups(groups, answers)
         shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": source or CROSS_FIT}
         audit_predictions(answers, name=predictions.stem, seed=seed, output=folder, **shared)
-        show(folder, json_, quiet)
+        show(folder, json_, quiet, assets)
         return
     weights = (model, checkpoint, pretrained, import_)
     found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
@@ -118,9 +124,11 @@ def audit(
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": source or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, found.data.split(split))}
+    if found.run is not None:
+        measured["provenance"] = {"recipe": found.run.recipe.to_yaml()}
     measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)
     if is_first():
-        show(folder, json_, quiet)
+        show(folder, json_, quiet, assets)
 
 
 def parse_source(given: str | None) -> str | Predictions | None:
@@ -138,10 +146,10 @@ def parse_groups(given: str, of: Split | Predictions) -> list[str]:
     return read_groups(path, column, of)
 
 
-def show(folder: Path, json_: bool, quiet: bool) -> None:
+def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline") -> None:
     """Write the page of an audit and say what it says."""
     plain = read_audit(folder)
-    page = write_page(folder / "report.html", [plain])
+    page = write_page(folder / "report.html", [plain], assets=assets)
     if json_:
         plain.pop("points")
         print(json.dumps(plain))

@@ -25,4 +25,5 @@ def run_grid(
         run = recipe.run(output=folder, device=device, overwrite=overwrite, progress=progress)
         data = recipe.load_data()
         options: dict[str, Any] = {"seed": recipe.seed, "device": device, "output": folder, "progress": progress}
+        options["provenance"] = {"recipe": recipe.to_yaml()}
         yield name, audit(run.predictor, data, name=name, calibrate_on="calibration", **options)
