@@ -39,7 +39,11 @@ def audit(name="a", accuracy=0.9, ece=0.02, depth="quick", **corrupted):
                 "images": 100, "mean_accuracy": number(mean), "mean_ece": number(0.1), "mean_nll": number(1.0),
                 "alexnet_mce": None, "cells": cells,
             },
-            "attacks": {"pgd-weak": {"images": 100, "eps": 0.4 / 255, "success_rate": number(0.4), "robust_accuracy": number(0.5)}},
+            "attacks": {
+                "pgd-weak": {
+                    "images": 100, "eps": 0.4 / 255, "success_rate": number(0.4), "robust_accuracy": number(0.5)
+                }
+            },
         }
     )  # fmt: skip
 
