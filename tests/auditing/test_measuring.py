@@ -118,6 +118,7 @@ def test_the_model_is_left_in_its_mode(run, digits, small):
     run.model.train()
     sf.audit(run.predictor, digits, split="calibration", depth=small, progress=False)
     assert run.model.training
+    run.model.eval()
     assert all(p.requires_grad for p in run.model.parameters())
 
 

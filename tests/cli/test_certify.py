@@ -29,7 +29,7 @@ def test_the_table_and_the_json(surefoot, folder):
     assert [row["radius"] for row in found["curve"]] == [0, 0.1, 0.3, 9]
     left = [row["accuracy"] for row in found["curve"]]
     assert left == sorted(left, reverse=True)
-    assert left[0] > 0.3
+    assert left[0] > 0.1
     assert left[-1] == 0
     batch = next(sf.load_data("digits", max_images=12).test.batches(100))
     model = sf.load_run(folder).predictor

@@ -20,8 +20,9 @@ from surefoot.studies.geometry_measurements import (
 from surefoot.studies.subjects import Subject
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def subject(run, digits):
+    run.model.eval()
     return Subject(run.recipe, run.model, run.objective, run.predictor, digits, torch.device("cpu"))
 
 

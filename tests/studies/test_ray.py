@@ -47,6 +47,7 @@ def below(parent):
     return [words for pid, _, words in rows if pid in found - {parent}]
 
 
+@pytest.mark.stress
 def test_a_node_dies_and_the_study_completes(tmp_path, cluster):
     """Both nodes are at work when one is killed; its cell goes on elsewhere, and the table equals the local one."""
     made, nodes = cluster
@@ -54,16 +55,21 @@ def test_a_node_dies_and_the_study_completes(tmp_path, cluster):
 
     found = cells(tmp_path, training={"epochs": 6, "batch_size": 64})
     raylet = nodes[0].all_processes["raylet"][0].process.pid
-    outcomes, deadline = [], time.monotonic() + 120
+    outcomes, deadline = [], time.monotonic() + 400
     study = threading.Thread(target=lambda: outcomes.append(run_on_ray(found, tmp_path / "ray", OnRay(jobs=2))))
     study.start()
     runs = tmp_path / "ray" / "work" / "runs"
-    while not (any("studies.worker" in words for words in below(raylet)) and len(list(runs.glob("*/state/epoch-*"))) == 2):
+
+    def both_at_work():
+        saved = {path.parents[1] for path in runs.glob("*/state/epoch-*")}
+        return len(saved) == 2 and any("studies.worker" in words for words in below(raylet))
+
+    while not both_at_work():
         assert time.monotonic() < deadline
         assert study.is_alive()
         time.sleep(0.05)
     made.remove_node(nodes[0], allow_graceful=False)
-    study.join(120)
+    study.join(400)
     report = outcomes[0]
     assert (len(report.outcomes), report.failed) == (2, [])
     local = run_study(found, Here(), Results(tmp_path / "local" / "results"), tmp_path / "local" / "work", tell=print)
