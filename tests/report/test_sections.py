@@ -115,7 +115,7 @@ def test_geometry_table_flattens_and_explains():
     rows = {row["name"]: row for row in geometry_section(one()).values["rows"]}
     assert rows["mean margin"]["cells"][0] == {"value": "2", "interval": "1.99 to 2.01"}
     assert rows["cone index: mean"]["cells"][0] == {"value": "7.25", "interval": ""}
-    assert "shrink" in rows["cone index: share of full cones"]["meaning"]
+    assert "steps to the origin" in rows["cone index: share of full cones"]["meaning"]
     assert "largest logit" not in rows
     assert geometry_section(one()).values["notes"] == [("mine", "Radii are estimates.")]
 
