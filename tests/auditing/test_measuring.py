@@ -161,3 +161,14 @@ def test_a_randomised_predictor_gives_the_same_audit_twice(digits, small):
     assert torch.equal(torch.rand(1), expected)  # the caller's generator is given back
     assert torch.equal(first.predictions.logits, second.predictions.logits)
     assert first.corruptions.mean_accuracy == second.corruptions.mean_accuracy
+
+
+def test_as_a_table_for_pandas_and_for_a_notebook(audit):
+    found, _ = audit
+    frame = found.to_dataframe().set_index("name")
+    assert frame.loc["calibration.ece", "value"] == found.calibration.ece
+    assert frame.loc["corruptions.cells.contrast.4.accuracy", "high"] == found.corruptions["contrast"][1].accuracy.high
+    assert frame.loc["geometry.measured.curvature", "value"] == found.geometry.measured["curvature"]
+    shown = replace(found, subject={**found.subject, "name": "<b>"})._repr_html_()
+    assert f"{found.calibration.ece:.4f}" in shown
+    assert "&lt;b&gt;" in shown

@@ -60,7 +60,7 @@ def geometry_points(images: int = 60, seed: int = 0) -> dict[str, Any]:
             "correct_of_draws": [draw.randint(0, 10) for _ in range(images)],
         },
         "perturbation": {"feature_rms": [1.0, 2.0, 3.0], "perturbation_rms": [0.5, 0.25, 0.75]},
-        "plane": plane,
+        "plane": {"plane": plane, "path": {"features": [[[1, 1]], [[0, -1]]], "labels": [0]}},
     }
 
 

@@ -43,8 +43,12 @@ def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
             figure = feature_displacement_figure(displacement(moved))
             found.append(drawing(f"displacement-{place}", f"How far an attack moves features{whose}", said, figure))
         if plane := points.get("plane"):
-            said = "The whole representation space of a model with two features: regions of classes, lines of equal confidence."
-            found.append(drawing(f"plane-{place}", f"The plane of features{whose}", said, plane_figure(plane)))
+            said = (
+                "The whole representation space of a model with two or three features: regions of classes, lines of equal "
+                "confidence, and the ways that PGD drives some images."
+            )
+            figure = plane_figure(plane["plane"], plane["path"])
+            found.append(drawing(f"plane-{place}", f"The plane of features{whose}", said, figure))
     return found
 
 
