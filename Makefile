@@ -19,7 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	@$$(command -v uv || echo $(BIN)/uv) pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Train two models on digits, audit both, write the page
+demo: $(READY) ## Train two models on digits, audit both, compare them, write the page
 	$(BIN)/surefoot demo --output surefoot-demo --overwrite
 
 test: $(READY) ## The whole suite

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -71,13 +72,13 @@ def has_screen() -> bool:
 
 def as_table(rows: dict[str, Row], differences: list[Difference]) -> Table:
     """A line for each number, a column for each model, and whether the second is really better: 80 columns wide at most."""
-    shown = Table(title="digits, test split, 95 % intervals", title_justify="left")
+    shown = Table(title="digits, test split, 95 % intervals", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     shown.add_column("", no_wrap=True)
     first, second = rows
     for name in rows:
         shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column(f"{second} is", no_wrap=True)
-    said = {item.name: verdict(item) for item in differences}
+    said = {item.name: verdict(item) if item.real else "no difference" for item in differences}
     for column, number in rows[first].items():
         shown.add_row(column, cell(column, number), cell(column, rows[second][column]), said.get(path_of(column), ""))
     return shown
