@@ -43,7 +43,9 @@ def test_names_are_escaped_everywhere():
     audit["corruptions"]["cells"][0]["name"] = NASTY
     audit["corruptions"]["families"][NASTY] = audit["corruptions"]["families"].pop("noise")
     audit["points"]["mistakes"][0]["picture"] = '"><script>alert(1)</script>'
-    differences = [{"name": NASTY, "first": NASTY, "second": NASTY, "value": 0.1, "low": 0.0, "high": 0.2, "real": True}]
+    differences = [
+        {"name": NASTY, "first": NASTY, "second": NASTY, "value": 0.1, "low": 0.0, "high": 0.2, "real": True, "better": 1}
+    ]
     body = without_plotly(render_page([audit, audit], differences=differences))
     assert NASTY not in body
     assert "<script>alert(1)" not in body
@@ -73,15 +75,41 @@ def test_warnings_come_first(found):
     assert page.count("Noise is as strong as PGD.") == 2  # first, and with the attacks
 
 
+def difference(name, first, second, value, low, high, *, real):
+    return {"name": name, "first": first, "second": second, "value": value, "low": low, "high": high, "real": real, "better": 1}
+
+
 def test_one_page_for_several(found):
     differences = [
-        {"name": "ece", "first": "mine", "second": "theirs", "value": -0.05, "low": -0.07, "high": -0.03, "real": True},
-        {"name": "nll", "first": "mine", "second": "theirs", "value": 0.01, "low": -0.02, "high": 0.04, "real": False},
+        {
+            "name": "ece",
+            "first": "mine",
+            "second": "theirs",
+            "value": -0.05,
+            "low": -0.07,
+            "high": -0.03,
+            "real": True,
+            "better": 1,
+        },
+        {
+            "name": "nll",
+            "first": "mine",
+            "second": "theirs",
+            "value": 0.01,
+            "low": -0.02,
+            "high": 0.04,
+            "real": False,
+            "better": -1,
+        },
     ]
     page = render_page([found, made_up("theirs")], differences=differences)
     assert "<title>Surefoot audit: mine and theirs</title>" in page
     assert "theirs minus mine" in page
-    assert re.findall(r"not distinguishable|<strong>real</strong>", page) == ["<strong>real</strong>", "not distinguishable"]
+    assert re.findall(r"not distinguishable|<strong>better</strong>", page) == [
+        "<strong>better</strong>",
+        "not distinguishable",
+    ]
+    assert "<td>-5.0</td><td>-7.0 to -3.0</td>" in page
     assert page.index('id="differences"') < page.index('id="reliability"')
     assert 'id="differences"' not in render_page([found])
     with pytest.raises(SurefootError, match="at least one audit"):

@@ -4,6 +4,7 @@ from made_up import class_row, made_up, number
 from surefoot.report.advice import NOTHING, advice, threshold_words, warnings
 from surefoot.report.cards import cards
 from surefoot.report.verdict import headline, strongest_attack, verdict, worst_corruption, worst_family
+from surefoot.report.words import change, measure
 
 
 @pytest.fixture
@@ -139,3 +140,13 @@ def test_five_numbers(found):
 def test_two_temperatures(found):
     found["temperature"]["temperatures"] = [1.4, 1.6]
     assert "Temperature 1.40 and 1.60" in plain(" ".join(verdict(found)))
+
+
+def test_names_of_measures_and_their_changes():
+    assert measure("calibration.adaptive_ece") == "adaptive ECE"
+    assert measure("corruptions.mean_accuracy") == "accuracy on corrupted pictures"
+    assert measure("corruptions.mean_scaled_ece") == "ECE after temperature scaling on corrupted pictures"
+    assert measure("temperature.calibration.ece") == "ECE after temperature scaling"
+    assert measure("attacks.pgd-weak.success_rate") == "weak PGD success"
+    assert measure("nll") == "NLL"
+    assert (change("calibration.ece", -0.0123), change("corruptions.mean_nll", 0.5)) == ("-1.2", "+0.500")

@@ -14,7 +14,7 @@ from .figures import safe_json
 from .sections import sections_of
 from .sections.base import models_of
 from .verdict import headline
-from .words import percent, short, spoken
+from .words import change, measure, percent, short, spoken
 
 ASSETS = ("inline", "beside")
 SCRIPT = "plotly.min.js"
@@ -41,7 +41,8 @@ def render_page(audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[
     for section in sections:
         data |= section.data
     environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"percent": percent, "short": short, "spoken": spoken}
+    environment.filters |= {"percent": percent, "short": short, "spoken": spoken, "measure": measure}
+    environment.globals["change"] = change
     tops = [
         {"model": model, "headline": headline(model.audit), "cards": cards(model.audit), "todo": advice(model.audit)}
         for model in models
