@@ -51,6 +51,9 @@ def test_run_show_and_status(surefoot, tiny, here):
     assert sorted(path.name for path in (here / "out" / "results").iterdir()) == ["cells", "tiny.csv", "tiny.md", "tiny.tex"]
     assert (here / "out" / "results" / "tiny.md").read_text().endswith(whole.out)
     assert r"\toprule" in surefoot("study", "show", tiny, "--results", "out/results", "--format", "latex").out
+    drawn = surefoot("study", "show", tiny, "--results", "out/results", "--page", "table.html")
+    assert drawn.out.endswith("page: table.html\n")
+    assert "Surefoot study" in (here / "table.html").read_text()
     assert (here / "out" / ".study-work" / ".gitignore").read_text() == "*\n"
 
 

@@ -12,11 +12,12 @@ import typer
 
 from ..errors import SurefootError, UnknownName, require
 from ..files import write_text
+from ..report.study_page import write_study
 from ..studies.cells import Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
 from ..studies.layout import build_table
 from ..studies.reading import read_file, read_study, study_names
-from ..studies.rendering import FORMATS, differences, published_text, render, wins_text
+from ..studies.rendering import FORMATS, as_plain, differences, published_text, render, wins_text
 from ..studies.results import Results, require_results
 from ..studies.running import run_study, threads_for
 from ..studies.schema import Study
@@ -118,10 +119,16 @@ def show(
     grid: Grid = None,
     random: Random = None,
     format: Format = "md",
+    page: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw the table and its differences as a page")] = None,
 ) -> None:
     """Print the table of what is finished, without computing anything."""
     chosen, cells = prepare(name, scale, None, only_, seeds, objective, grid, random)
-    print(text_of(chosen, cells, require_results(results or Path("studies") / scale), format), end="")
+    found = require_results(results or Path("studies") / scale)
+    print(text_of(chosen, cells, found, format), end="")
+    if page is not None:
+        flags = {"scale": scale, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
+        write_study(page, {**as_plain(build_table(chosen, cells, found)), "command": command_of(name, flags)})
+        print(f"page: {page}")
 
 
 @app.command()

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import UnknownName
 from .layout import Entry, Table, as_pair
@@ -65,6 +66,36 @@ def notes(table: Table) -> list[str]:
             f"{NOISE}: within noise of {table.baseline} (the 95 % t interval of the difference, paired over seeds, has 0)."
         )
     return [text for text in out if text]
+
+
+def as_plain(table: Table) -> dict[str, Any]:
+    """The table as plain values, for a page."""
+    rows = [
+        {"key": list(key), "cells": [plain_cell(e, c.metric) for e, c in zip(entries, table.columns, strict=True)]}
+        for key, entries in table.rows.items()
+    ]
+    head = {"title": table.title, "axes": list(table.axes), "baseline": table.baseline, "notes": notes(table)}
+    columns = [{"title": column.title} for column in table.columns]
+    return {**head, "columns": columns, "rows": rows, "finished": table.finished, "cells": table.cells}
+
+
+def plain_cell(entry: Entry | None, metric: Metric) -> dict[str, Any] | None:
+    """One number as values and as it is shown."""
+    if entry is None:
+        return None
+    found, away = entry.spread, entry.difference
+    between = None
+    if away is not None:
+        ends = {"low": away.low, "high": away.high} if away.count > 1 else {"low": None, "high": None}
+        between = {"value": away.mean, **ends, "within_noise": away.within_noise}
+    deviation = None if math.isnan(found.deviation) else number(found.deviation, metric)
+    return {
+        "mean": found.mean,
+        "shown": number(found.mean, metric),
+        "spread": deviation,
+        "best": entry.best,
+        "difference": between,
+    }
 
 
 def differences(table: Table) -> str:

@@ -1,0 +1,82 @@
+"""One self-contained HTML file from the table of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..files import write_text
+from .figures import Drawing, drawing, safe_json
+from .plots.method_differences import method_differences_figure, slopes_figure
+
+OWN_SCRIPTS = ("figures", "theme", "tables")
+
+
+def render_study(table: dict[str, Any]) -> str:
+    """The page as text.
+
+    `table` has a title, the command, axes, columns {title, unit, digits}, the baseline, notes, and rows {key, cells}; a cell is
+    {mean, deviation, best, difference: {value, low, high, within_noise}} or None.
+    """
+    from jinja2 import Environment, PackageLoader
+    from plotly.offline import get_plotlyjs
+
+    drawings = [*differences_of(table), *slopes_of(table)]
+    environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("study.html.j2").render(
+        table=table,
+        drawings=drawings,
+        data=safe_json({"figures": {each.name: each.figure for each in drawings}}),
+        scripts=OWN_SCRIPTS,
+        plotly=get_plotlyjs(),
+    )
+
+
+def write_study(path: str | Path, table: dict[str, Any]) -> Path:
+    """Write the page and say where it is."""
+    write_text(path, render_study(table))
+    return Path(path)
+
+
+def differences_of(table: dict[str, Any]) -> list[Drawing]:
+    """For every column the paired differences from the baseline, where two seeds or more can show one."""
+    found = []
+    for place, column in enumerate(table["columns"]):
+        rows = {}
+        for row in table["rows"]:
+            cell = row["cells"][place]
+            if cell and cell["difference"] and cell["difference"]["low"] is not None:
+                rows[label(row["key"])] = cell["difference"]
+        if rows:
+            said = (
+                f"Each method minus {table['baseline']}, paired over seeds, with its 95 % interval; across the line is noise."
+            )
+            figure = method_differences_figure(rows, column["title"])
+            found.append(drawing(f"differences-{place}", column["title"], said, figure))
+    return found
+
+
+def slopes_of(table: dict[str, Any]) -> list[Drawing]:
+    """Where a study has several configurations: each from the baseline to the method that comes last, for the first column."""
+    if len(table["axes"]) < 2 or table["baseline"] is None:
+        return []
+    place, lines = table["axes"].index("method"), []
+    by_configuration: dict[tuple[str, ...], dict[str, float]] = {}
+    for row in table["rows"]:
+        if row["cells"] and row["cells"][0]:
+            others = tuple(part for number, part in enumerate(row["key"]) if number != place)
+            by_configuration.setdefault(others, {})[row["key"][place]] = row["cells"][0]["mean"]
+    for others, methods in by_configuration.items():
+        last = next((name for name in reversed(methods) if name != table["baseline"]), None)
+        if table["baseline"] in methods and last is not None:
+            lines.append((label(others), table["baseline"], methods[table["baseline"]], last, methods[last]))
+    if not lines:
+        return []
+    said = "Every configuration of model and data, from the baseline to the last method (macs Fig. 3)."
+    unit = table["columns"][0]["title"]
+    return [drawing("slopes", f"{unit} by configuration", said, slopes_figure(lines, unit))]
+
+
+def label(key: Sequence[str]) -> str:
+    return ", ".join(key)

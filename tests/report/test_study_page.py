@@ -1,0 +1,51 @@
+"""The page of a study, from a table whose numbers are known."""
+
+import json
+import re
+
+import pytest
+
+from surefoot.report.study_page import render_study, write_study
+
+NASTY = "<script>alert(1)</script>"
+
+
+def cell(mean, best=False, difference=None):
+    return {"mean": mean, "shown": f"{mean:.1f}", "spread": "0.2", "best": best, "difference": difference}
+
+
+@pytest.fixture
+def table():
+    better = {"value": 2.0, "low": 1.0, "high": 3.0, "within_noise": False}
+    noise = {"value": 0.1, "low": -1.0, "high": 1.2, "within_noise": True}
+    rows = [
+        {"key": ["small", "ce"], "cells": [cell(80.0), None]},
+        {"key": ["small", NASTY], "cells": [cell(82.0, best=True, difference=better), cell(1.0, difference=noise)]},
+    ]
+    head = {"title": "A table", "command": "surefoot study run x", "axes": ["model", "method"], "baseline": "ce"}
+    columns = [{"title": "accuracy % up"}, {"title": "ECE"}]
+    return {**head, "columns": columns, "rows": rows, "notes": ["3 of 4"], "finished": 3, "cells": 4}
+
+
+def test_numbers_marks_and_figures(table):
+    page = render_study(table)
+    assert "<strong>82.0</strong>" in page
+    assert "1.0 ≈" in page
+    assert page.count("3 of 4") == 2
+    found = json.loads(re.search(r'id="data">(.*?)</script>', page, flags=re.S)[1])["figures"]
+    assert found["differences-0"]["data"][0]["x"] == [2.0]
+    assert found["differences-0"]["data"][0]["error_x"]["array"] == [1.0]
+    assert found["slopes"]["data"][0]["y"] == [80.0, 82.0]
+    assert NASTY not in page
+
+
+def test_it_draws_in_a_browser(table, browser, tmp_path):
+    said = []
+    page = browser.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(write_study(tmp_path / "study.html", table).as_uri())
+    page.evaluate("surefoot.drawAll()")
+    assert page.locator("#figure-slopes .main-svg").count() > 0
+    assert said == []
+    page.close()
