@@ -50,7 +50,7 @@ def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
         cost = setting.cost(count, forward=7, backward=7) if eps else setting.cost(count)
         steps.append(Step(f"curve/{eps:.6f}", partial(curve_point, setting, eps), cost))
     if setting.depth.masking_images:
-        cost = setting.cost(setting.depth.masking_images, forward=500, backward=20)
+        cost = setting.cost(setting.depth.masking_images, forward=200, backward=20)
         steps.append(Step("masking", partial(masking, setting), cost))
     return steps
 
