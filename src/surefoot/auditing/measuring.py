@@ -51,6 +51,7 @@ from .temperatures import CROSS_FIT, Source, check_source, choose_temperatures, 
 
 SAMPLE = 256  # images that preflight looks at
 WORTH_SAYING = 5  # seconds: a shorter wait is not announced
+SLIDING = 1e-6  # seconds for a logit at every step of the sliders
 logger = logging.getLogger("surefoot")
 
 
@@ -153,7 +154,16 @@ def steps_of(setting: Setting, book: Workbook, clean: Predictions, source: Sourc
         *geometry_steps(setting),
         Step("mistakes", lambda: confident_mistakes(setting, clean), setting.cost(len(setting.images), forward=0.1)),
         Step("examples", lambda: corrupted_examples(setting), 1.0),
+        Step("slider", lambda: slider(setting, clean, source), SLIDING * clean.logits.numel()),
     ]
+
+
+def slider(setting: Setting, clean: Predictions, source: Source | None) -> Record:
+    """The reliability diagram at every temperature and feature scale that the page can slide to."""
+    head = getattr(setting.model, "head", None)
+    bias = head.bias if isinstance(head, nn.Linear) else None
+    fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
+    return Record({"temperatures": temperature_grid(clean, fitted), "feature_scales": feature_scale_grid(clean, bias)})
 
 
 def corruption_rows(setting: Setting) -> torch.Tensor | None:
@@ -183,15 +193,9 @@ def assemble(
     rows = corruption_rows(setting)
     worse = summarise_corruptions(setting, book, record_of(clean if rows is None else clean[rows], None, seed))
     curve = [book.read(f"curve/{eps:.6f}") for eps in depth.curve_budgets]
-    signs, mistakes, examples = book.read("masking"), book.read("mistakes"), book.read("examples")
-    assert mistakes is not None
-    assert examples is not None
-    head = getattr(setting.model, "head", None)
-    bias = head.bias if isinstance(head, nn.Linear) else None
-    fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
+    signs, mistakes, examples = book.read("masking"), book.wait("mistakes"), book.wait("examples")
     figures = {
-        "temperatures": temperature_grid(clean, fitted),
-        "feature_scales": feature_scale_grid(clean, bias),
+        **book.wait("slider").values,
         "mistakes": mistakes.values["mistakes"],
         "examples": example_points(setting, book, examples),
         **geometry_points(setting, book),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 from torch import nn
@@ -46,16 +46,16 @@ class Setting:
     speed: Speed
     copies: ArrayCopies | FolderCopies | None = None
 
-    @property
+    @cached_property
     def corruption_images(self) -> Split:
         """All of them where copies on disk are read, since those are of all."""
         return self.images if self.copies else choose(self.images, self.depth.corruption_images, self.seed)
 
-    @property
+    @cached_property
     def attack_images(self) -> Split:
         return choose(self.images, self.depth.attack_images, self.seed)
 
-    @property
+    @cached_property
     def geometry_images(self) -> Split:
         return choose(self.images, self.depth.geometry_images, self.seed)
 
