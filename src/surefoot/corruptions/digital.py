@@ -49,7 +49,7 @@ def segment_sums(values: Tensor, bounds: Tensor, dim: int) -> Tensor:
 
 
 def jpeg_compression(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """JPEG at a quality, colours at half the resolution, through torchvision's codec on the CPU, an image in each thread.
+    """JPEG at a quality, colours at half the resolution, through torchvision's codec on the CPU, in threads.
 
     Levels are made with NumPy: torch's own threads would wait for work on the very cores that the codec needs.
     """
@@ -57,14 +57,18 @@ def jpeg_compression(images: Images, constants: Constants, draws: ImageDraws) ->
     quality, pixels = int(constants["quality"]), images.cpu().numpy()
     result = np.empty_like(pixels)
 
-    def through(place: int) -> None:
-        levels = np.multiply(pixels[place], 255)
+    def through(part: slice) -> None:
+        levels = np.multiply(pixels[part], 255)
         levels += 0.5
-        stored = torch.from_numpy(np.ascontiguousarray(levels.transpose(1, 2, 0), dtype=np.uint8))  # as the codec wants it
-        encoded = torch.ops.image.encode_jpeg(stored.permute(2, 0, 1), quality)
-        decoded = torch.ops.image.decode_jpeg(encoded, UNCHANGED).numpy()
-        np.divide(decoded, 255, out=result[place], dtype=result.dtype)
+        stored = torch.from_numpy(np.ascontiguousarray(levels.transpose(0, 2, 3, 1), dtype=np.uint8))  # as the codec wants it
+        images = [image.permute(2, 0, 1) for image in stored]
+        decoded = [torch.ops.image.decode_jpeg(torch.ops.image.encode_jpeg(image, quality), UNCHANGED) for image in images]
+        for place, image in enumerate(decoded):
+            stored[place] = image.permute(1, 2, 0)
+        np.divide(stored.numpy().transpose(0, 3, 1, 2), 255, out=result[part], dtype=result.dtype)
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-        deque(threads.map(through, range(len(pixels))), maxlen=0)
+    workers = os.cpu_count() or 1
+    step = max(1, len(pixels) // (4 * workers))
+    with ThreadPoolExecutor(workers) as threads:
+        deque(threads.map(through, [slice(start, start + step) for start in range(0, len(pixels), step)]), maxlen=0)
     return torch.from_numpy(result).to(images.device)
