@@ -17,8 +17,8 @@ from ..attacks.results import AttackResult
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
 from ..calibration.scoring import estimates
 from ..data.choosing import choose
-from ..data.dataset import Split
-from ..types import Images, Labels, Predictions
+from ..data.dataset import whole
+from ..types import Predictions
 from .records import Record, Workbook
 from .result import AttackSummary
 from .setting import Setting
@@ -88,22 +88,17 @@ def attack_record(whole: AttackResult, eps: float, seed: int) -> Record:
 
 def curve_point(setting: Setting, eps: float) -> Record:
     """What PGD leaves in a ball of this size."""
-    images, labels = whole_split(setting.attack_images, setting)
+    batch = whole(setting.attack_images, setting.batch_size, setting.device)
     options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed}
-    return Record({"point": vars(security_curve(setting.model, images, labels, CURVE, [eps], **options)[0])})
+    return Record({"point": vars(security_curve(setting.model, batch.images, batch.labels, CURVE, [eps], **options)[0])})
 
 
 def masking(setting: Setting) -> Record:
     """Reasons not to trust what gradient attacks found."""
-    images, labels = whole_split(choose(setting.images, setting.depth.masking_images, setting.seed), setting)
-    lines = masking_signs(setting.model, images, labels, batch_size=setting.batch_size, seed=setting.seed)
+    few = choose(setting.images, setting.depth.masking_images, setting.seed)
+    batch = whole(few, setting.batch_size, setting.device)
+    lines = masking_signs(setting.model, batch.images, batch.labels, batch_size=setting.batch_size, seed=setting.seed)
     return Record({"lines": [line for line in lines if line != NOT_TRIED]})
-
-
-def whole_split(split: Split, setting: Setting) -> tuple[Images, Labels]:
-    """All images of a split, in memory: for the few that are attacked."""
-    batches = list(split.batches(setting.batch_size, device=setting.device))
-    return torch.cat([batch.images for batch in batches]), torch.cat([batch.labels for batch in batches])
 
 
 def summarise_attacks(setting: Setting, book: Workbook) -> dict[str, AttackSummary]:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from ..corruptions.engine import corrupt
 from ..corruptions.published import CorruptedSplit, corrupted
-from ..data.choosing import choose
+from ..data.choosing import choose, indices_of
 from ..data.dataset import Split
 from ..types import Batch, Images, Predictions
 from .records import Record, Workbook
@@ -95,9 +95,7 @@ def changed(batch: Batch, seen: CorruptedSplit) -> Images:
 
 def places_of(split: Split, indices: Sequence[int], batch_size: int) -> list[int]:
     """Where images with these indices stand in a split."""
-    held = getattr(split, "indices", None)
-    every = held if held is not None else torch.cat([batch.indices for batch in split.batches(batch_size)])
-    where = {int(index): place for place, index in enumerate(every)}
+    where = {int(index): place for place, index in enumerate(indices_of(split, batch_size))}
     return [where[int(index)] for index in indices]
 
 

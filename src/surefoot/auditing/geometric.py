@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from ..calibration.bootstrap import mean_estimate
+from ..data.dataset import whole
 from ..errors import SurefootError
 from ..geometry.logit_margins import logit_margins
 from ..models.observing import head_of
-from ..types import Images, Labels, Predictions
+from ..types import Batch, Predictions
 from .attacking import attacks_of
 from .geometry_of_features import displacement_record, features_record, plane_record, rounded, space_of
 from .geometry_of_noise import (
@@ -28,7 +29,7 @@ from .result import Geometry
 from .setting import Setting
 from .steps import Step
 
-Measure = Callable[[Setting, Images, Labels, torch.Tensor], Record]
+Measure = Callable[[Setting, Batch], Record]
 PREFIX = "geometry/"
 BREAKERS = ("pgd-weak", "fgsm")  # attacks whose success a histogram of features shows, the first that was run
 
@@ -64,11 +65,8 @@ def feature_dim(setting: Setting) -> int | None:
 
 def measured(setting: Setting, measure: Measure) -> Record:
     """A measurement, or, where the model does not allow it, a note that says why."""
-    batches = list(setting.geometry_images.batches(setting.batch_size, device=setting.device))
-    images, labels = torch.cat([batch.images for batch in batches]), torch.cat([batch.labels for batch in batches])
-    indices = torch.cat([batch.indices for batch in batches])
     try:
-        return measure(setting, images, labels, indices)
+        return measure(setting, whole(setting.geometry_images, setting.batch_size, setting.device))
     except SurefootError as error:
         return Record({"notes": [f"{measure.__name__.removesuffix('_record').replace('_', ' ')}: {error}"]})
 

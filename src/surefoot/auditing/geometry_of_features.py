@@ -16,7 +16,7 @@ from ..geometry.planes import representation_plane
 from ..geometry.representation import representation_statistics
 from ..models.observing import head_of
 from ..plain import plain
-from ..types import Images, Labels
+from ..types import Batch
 from .records import Record
 from .setting import Setting
 
@@ -30,8 +30,9 @@ def space_of(model: nn.Module) -> nn.Module:
     return model.model if isinstance(model, Calibrated) else model
 
 
-def features_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def features_record(setting: Setting, batch: Batch) -> Record:
     """Feature RMS, cosine, centres, cone index, bias dependence, neural collapse (representation-space Tab. 1 to 6)."""
+    images, labels = batch.images, batch.labels
     model = space_of(setting.model)
     outputs = observed_features(model, images, setting.batch_size)
     head = head_of(model, images)
@@ -51,19 +52,21 @@ def features_record(setting: Setting, images: Images, labels: Labels, indices: t
     }
     correct = outputs.logits.argmax(1) == labels
     tensors = {"rms": statistics.rms, "cosine": statistics.cosine, "confidence": found.confidence, "correct": correct}
-    return Record({"measured": measured}, {**{name: value.cpu() for name, value in tensors.items()}, "indices": indices})
+    return Record({"measured": measured}, {**{name: value.cpu() for name, value in tensors.items()}, "indices": batch.indices})
 
 
-def displacement_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def displacement_record(setting: Setting, batch: Batch) -> Record:
     """How far FGSM moves features, beside their own length (representation-space Fig. 7)."""
+    images, labels = batch.images, batch.labels
     found = feature_displacement(space_of(setting.model), images, labels, batch_size=setting.batch_size)
     figure = {"feature_rms": rounded(found.feature_rms), "perturbation_rms": rounded(found.values)}
     measured = {"perturbation_rms": mean_estimate(found.values, setting.seed), "perturbation_correlation": found.correlation}
     return Record({"measured": measured, "figures": {"perturbation": figure}})
 
 
-def plane_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def plane_record(setting: Setting, batch: Batch) -> Record:
     """Regions, confidence, features and the ways of a PGD attack, for a model with two or three features."""
+    images, labels = batch.images, batch.labels
     model, few = space_of(setting.model), slice(0, PLANE_IMAGES)
     plane = representation_plane(model, images[few], labels[few], batch_size=setting.batch_size)
     path = attack_path(model, images[:PATHS], labels[:PATHS], batch_size=setting.batch_size)

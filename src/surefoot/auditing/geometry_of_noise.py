@@ -17,7 +17,7 @@ from ..geometry.noisy_answers import noisy_correct
 from ..geometry.smoothing_certificates import certify
 from ..geometry.stability_under_noise import curvature_bounds
 from ..seeds import generator
-from ..types import Images, Labels
+from ..types import Batch
 from .geometry_of_features import rounded, space_of
 from .records import Record
 from .setting import Setting
@@ -28,8 +28,9 @@ RADII = (0.0, 0.25, 0.5, 0.75)
 EXACT = 64  # images for what needs a pass for every class or a second derivative
 
 
-def sensitivity_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def sensitivity_record(setting: Setting, batch: Batch) -> Record:
     """L(x), S(x), margin over sensitivity and the radius that follows (macs Def. 4.3, Tab. 10, Thm 4.5)."""
+    images, labels = batch.images, batch.labels
     model, seed = setting.model, setting.seed
     run: dict[str, Any] = {"batch_size": setting.batch_size}
     found = sensitivity(model, images, draws=DRAWS, generator=generator(seed, "sensitivity"), **run)
@@ -47,8 +48,9 @@ def sensitivity_record(setting: Setting, images: Images, labels: Labels, indices
     return Record({"measured": measured, "notes": [f"radius: {radius.note}"]})
 
 
-def curvature_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def curvature_record(setting: Setting, batch: Batch) -> Record:
     """Eq. 21, and how often each image is right under noise (discriminative-noise Fig. 8 to 10)."""
+    images, labels = batch.images, batch.labels
     options: dict[str, Any] = {"generator": generator(setting.seed, "curvature"), "batch_size": setting.batch_size}
     found = input_curvature(setting.model, images, labels, draws=setting.depth.curvature_draws, **options)
     right = noisy_correct(setting.model, images, labels, draws=DRAWS, seed=setting.seed, batch_size=setting.batch_size)
@@ -58,14 +60,16 @@ def curvature_record(setting: Setting, images: Images, labels: Labels, indices: 
     return Record({"measured": measured, "figures": {"curvature": figure}})
 
 
-def exact_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def exact_record(setting: Setting, batch: Batch) -> Record:
     """Fisher trace (magnma Eq. 7), summed over classes; for few images, since every class costs a pass."""
+    images = batch.images
     found = fisher_trace(setting.model, images[:EXACT], batch_size=setting.batch_size)
     return Record({"measured": {"fisher_trace": mean_estimate(found.values.cpu(), setting.seed)}})
 
 
-def hessian_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def hessian_record(setting: Setting, batch: Batch) -> Record:
     """Curvature by Hessian-vector products, and the largest eigenvalue, where the model can be differentiated twice."""
+    images, labels = batch.images, batch.labels
     few, own = images[:EXACT], labels[:EXACT]
     options: dict[str, Any] = {"draws": setting.depth.curvature_draws, "generator": generator(setting.seed, "hessian")}
     found = hessian_curvature(setting.model, few, own, **options)
@@ -74,8 +78,9 @@ def hessian_record(setting: Setting, images: Images, labels: Labels, indices: to
     return Record({"measured": {name: mean_estimate(values.cpu(), setting.seed) for name, values in measured.items()}})
 
 
-def stability_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def stability_record(setting: Setting, batch: Batch) -> Record:
     """Feature and loss stability, and Thm 6.1's bounds on the eigenvalues, which assume what no network is."""
+    images, labels = batch.images, batch.labels
     options: dict[str, Any] = {"generator": generator(setting.seed, "stability"), "batch_size": setting.batch_size}
     found = curvature_bounds(space_of(setting.model), images, labels, **options)
     stable = found.stability
@@ -89,10 +94,11 @@ def stability_record(setting: Setting, images: Images, labels: Labels, indices: 
     return Record({"measured": kept, "notes": [f"eigenvalue bounds: {found.note}"]})
 
 
-def certified_record(setting: Setting, images: Images, labels: Labels, indices: torch.Tensor) -> Record:
+def certified_record(setting: Setting, batch: Batch) -> Record:
     """Certified accuracy of the smoothed classifier at some radii (Cohen et al. 2019)."""
+    images, labels = batch.images, batch.labels
     count = setting.depth.certified_images
-    run: dict[str, Any] = {"seed": setting.seed, "indices": indices[:count], "batch_size": setting.batch_size}
+    run: dict[str, Any] = {"seed": setting.seed, "indices": batch.indices[:count], "batch_size": setting.batch_size}
     found = certify(setting.model, images[:count], labels[:count], STD, **run)
     right = found.predictions.cpu() == labels[:count].cpu()
     shares = {f"{radius:g}": mean_estimate((right & (found.values.cpu() >= radius)).double(), setting.seed) for radius in RADII}

@@ -15,6 +15,7 @@ from ..calibration.bins import reliability
 from ..calibration.repairs import Calibrated
 from ..calibration.scoring import scores
 from ..corruptions.published import open_copies
+from ..data.choosing import indices_of
 from ..data.dataset import Dataset, Split
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
@@ -171,8 +172,7 @@ def corruption_rows(setting: Setting) -> torch.Tensor | None:
     some = setting.corruption_images
     if some is setting.images:
         return None
-    held = getattr(some, "indices", None)
-    indices = held if held is not None else torch.cat([batch.indices for batch in some.batches(setting.batch_size)])
+    indices = indices_of(some, setting.batch_size)
     return torch.tensor(places_of(setting.images, indices.tolist(), setting.batch_size))
 
 

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -17,13 +16,12 @@ from rich.table import Table
 from ..attacks.curves import CurvePoint, security_curve
 from ..attacks.masking import masking_signs
 from ..attacks.presets import ATTACKS, FIXED
-from ..data.dataset import Split
+from ..data.dataset import whole
 from ..errors import SurefootError
 from ..files import write_text
 from ..models.prediction import pick_device
 from ..plain import plain
-from ..schemas import parse_number, parse_value
-from ..types import Images, Labels
+from ..schemas import parse_value
 from . import options as flag
 from .targets import check_ways, find_target
 
@@ -40,14 +38,12 @@ def attack(
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any option of the attack; may be repeated")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Weights for --model")] = None,
-    pretrained: Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")] = False,
-    import_: Annotated[
-        str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
-    ] = None,
-    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
-    split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
+    model: flag.ModelName = None,
+    checkpoint: flag.Checkpoint = None,
+    pretrained: flag.Pretrained = False,
+    import_: flag.Import = None,
+    data: flag.RunData = None,
+    split: flag.SplitName = "test",
     root: flag.Root = None,
     labels: flag.LabelFile = None,
     class_map: flag.ClassMap = None,
@@ -75,7 +71,7 @@ def attack(
     ATTACKS.load(attack)
     if eps is not None and attack in FIXED:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
-    budgets, options = parse_budgets(eps or BUDGETS), parse_options(set or [])
+    budgets, options = flag.parse_numbers("--eps", eps or BUDGETS, BUDGETS), parse_options(set or [])
     if "eps" in options:
         raise SurefootError("The budget is --eps, not --set eps.")
     data_options = flag.data_options(
@@ -88,14 +84,14 @@ def attack(
         interpolation=interpolation,
         workers=workers,
         skip_bad_images=skip_bad_images,
+        split=split,
     )
-    if max_images is not None and split != "test":
-        raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
     weights = (model, checkpoint, pretrained, import_)
     found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
     place = pick_device(device)
     subject = found.model.to(place)
-    images, answers = whole(found.data.split(split), batch_size, place)
+    batch = whole(found.data.split(split), batch_size, place)
+    images, answers = batch.images, batch.labels
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
     points = security_curve(
         subject, images, answers, attack, budgets, options=options, seconds=seconds, progress=not quiet, folder=keep, **run
@@ -114,23 +110,6 @@ def attack(
         Console().print(as_table(f"{found.name}, {split} split, {attack}, 95 % intervals", points))
         for line in signs:
             print(f"! {line}")
-
-
-def whole(split: Split, batch_size: int, device: torch.device) -> tuple[Images, Labels]:
-    """All images of a split, in memory."""
-    batches = list(split.batches(batch_size, device=device))
-    if not batches:
-        raise SurefootError("The split has no images.")
-    return torch.cat([batch.images for batch in batches]), torch.cat([batch.labels for batch in batches])
-
-
-def parse_budgets(text: str) -> list[float]:
-    """`0,1/255,0.03`."""
-    numbers = [parse_number(part.strip()) for part in text.split(",")]
-    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or number < 0), None)
-    if wrong is not None:
-        raise SurefootError(f"--eps must be numbers of at least 0 with commas, such as {BUDGETS}, got '{wrong}'.")
-    return [float(number) for number in numbers]
 
 
 def parse_options(settings: list[str]) -> dict[str, Any]:

@@ -34,16 +34,14 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 @app.command()
 def audit(
     target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
-    model: Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Weights for --model")] = None,
-    pretrained: Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")] = False,
-    import_: Annotated[
-        str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
-    ] = None,
+    model: flag.ModelName = None,
+    checkpoint: flag.Checkpoint = None,
+    pretrained: flag.Pretrained = False,
+    import_: flag.Import = None,
     predictions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Instead: logits or probabilities in .npz, .csv or .safetensors")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
+    data: flag.RunData = None,
     calibrate_on: Annotated[
         str | None,
         typer.Option(
@@ -61,7 +59,7 @@ def audit(
         str | None, typer.Option(metavar="FILE.csv:COLUMN", help="Score every group of images apart, as this column names them")
     ] = None,
     processes: Annotated[int, typer.Option(help="Processes that share the work on this machine")] = 1,
-    split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
+    split: flag.SplitName = "test",
     root: flag.Root = None,
     labels: flag.LabelFile = None,
     class_map: flag.ClassMap = None,
@@ -101,9 +99,8 @@ def audit(
         interpolation=interpolation,
         workers=workers,
         skip_bad_images=skip_bad_images,
+        split=split,
     )
-    if max_images is not None and split != "test":
-        raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
     source = parse_source(calibrate_on)
     if predictions is not None:
         model_options = flag.given(mean=mean, std=std, data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained)

@@ -6,20 +6,18 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import SurefootError
+from ..data.dataset import whole
 from ..geometry.smoothing_certificates import Certificates
 from ..geometry.smoothing_certificates import certify as measure
 from ..intervals import wilson
 from ..models.prediction import pick_device
 from ..plain import plain
-from ..schemas import parse_number
 from . import options as flag
-from .audit import Target, from_import, from_name, from_run
+from .targets import find_target
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 RADII = "0,0.1,0.25,0.5,0.75,1"
@@ -34,17 +32,22 @@ def certify(
     n: Annotated[int, typer.Option(help="Draws that bound its probability; the paper takes 100000")] = 1000,
     alpha: Annotated[float, typer.Option(help="Probability that the certificate of an image is wrong")] = 0.001,
     radii: Annotated[str, typer.Option(metavar="R,R,...", help="Radii of the table, L2 in pixel units")] = RADII,
-    model: Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Weights for --model")] = None,
-    pretrained: Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")] = False,
-    import_: Annotated[
-        str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
-    ] = None,
-    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
-    split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
+    model: flag.ModelName = None,
+    checkpoint: flag.Checkpoint = None,
+    pretrained: flag.Pretrained = False,
+    import_: flag.Import = None,
+    data: flag.RunData = None,
+    split: flag.SplitName = "test",
     root: flag.Root = None,
+    labels: flag.LabelFile = None,
+    class_map: flag.ClassMap = None,
     max_images: flag.MaxImages = None,
     image_size: flag.ImageSize = None,
+    crop_pct: flag.CropPct = None,
+    interpolation: flag.Interpolation = None,
+    stem: flag.Stem = None,
+    workers: flag.Workers = None,
+    skip_bad_images: flag.SkipBadImages = False,
     model_mean: Annotated[
         str | None, typer.Option(metavar="M|R,G,B", help="Normalisation inside a model of --model or --import")
     ] = None,
@@ -58,59 +61,33 @@ def certify(
     quiet: flag.Quiet = False,
 ) -> None:
     """Certified accuracy of the smoothed classifier: the answer that the model gives most often under Gaussian noise."""
-    if sum(given is not None for given in (target, model, import_)) != 1:
-        raise SurefootError("Give a run folder, or --model with --checkpoint or --pretrained, or --import.")
-    asked = parse_radii(radii)
-    options = flag.given(root=root, max_images=max_images, image_size=flag.parse_size(image_size))
-    mean, deviation = flag.parse_channels("--model-mean", model_mean), flag.parse_channels("--model-std", model_std)
-    normalisation = flag.given(mean=mean, std=deviation)
-    found = subject(target, model, checkpoint, pretrained, import_, data, options, normalisation)
+    asked = flag.parse_numbers("--radii", radii, RADII)
+    options = flag.data_options(
+        root=root,
+        labels=labels,
+        class_map=class_map,
+        max_images=max_images,
+        image_size=image_size,
+        crop_pct=crop_pct,
+        interpolation=interpolation,
+        workers=workers,
+        skip_bad_images=skip_bad_images,
+        split=split,
+    )
+    normalisation: dict[str, Any] = {"mean": model_mean, "std": model_std, "names": ("--model-mean", "--model-std")}
+    found = find_target(target, model, checkpoint, pretrained, import_, data, options, stem=stem, **normalisation)
     place = pick_device(device)
-    batches = list(found.data.split(split).batches(batch_size, device=place))
-    if not batches:
-        raise SurefootError("The split has no images.")
-    images, labels, indices = (torch.cat([getattr(b, name) for b in batches]) for name in ("images", "labels", "indices"))
-    draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": indices.cpu()}
-    result = measure(found.model.to(place), images, labels, std, **draws, batch_size=batch_size, progress=not quiet)
+    batch = whole(found.data.split(split), batch_size, place)
+    draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": batch.indices}
+    result = measure(found.model.to(place), batch.images, batch.labels, std, **draws, batch_size=batch_size, progress=not quiet)
     rows = curve(result, asked)
     abstained = float((result.predictions < 0).double().mean())
     if json_:
         print(json.dumps({"name": found.name, "split": split, "curve": rows, "abstained": abstained, **plain(result)}))
     elif not quiet:
         Console().print(as_table(f"{found.name}, {split} split, noise {std:g}, 95 % intervals", rows))
-        print(f"{abstained:.1%} of {len(labels)} images without an answer; radii end at {result.largest_radius:.3g}.")
+        print(f"{abstained:.1%} of {len(batch.labels)} images without an answer; radii end at {result.largest_radius:.3g}.")
         print(f"Of the smoothed classifier, not of the model itself; each is wrong with probability {alpha:g} at most.")
-
-
-def subject(
-    target: Path | None,
-    model: str | None,
-    checkpoint: Path | None,
-    pretrained: bool,
-    import_: str | None,
-    data: str | None,
-    options: dict[str, Any],
-    normalisation: dict[str, Any],
-) -> Target:
-    """The model and the data that were named."""
-    if target is not None:
-        if normalisation:
-            raise SurefootError("--model-mean and --model-std are for --model and --import; a run knows its own.")
-        return from_run(target, data, options)
-    if data is None:
-        raise SurefootError("--data must be given with --model and --import.")
-    if model is not None:
-        return from_name(model, checkpoint, pretrained, data, options, normalisation)
-    return from_import(import_ or "", data, options, normalisation)
-
-
-def parse_radii(text: str) -> list[float]:
-    """`0,0.25,1`."""
-    numbers = [parse_number(part.strip()) for part in text.split(",")]
-    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or number < 0), None)
-    if wrong is not None:
-        raise SurefootError(f"--radii must be numbers of at least 0 with commas, such as {RADII}, got '{wrong}'.")
-    return [float(number) for number in numbers]
 
 
 def curve(result: Certificates, radii: list[float]) -> list[Row]:

@@ -36,13 +36,11 @@ def export(
     fit_on: Annotated[
         str | None, typer.Option(metavar="SPLIT", help="With --temperature fit [default: calibration for a run, else test]")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Weights for --model")] = None,
-    pretrained: Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")] = False,
-    import_: Annotated[
-        str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
-    ] = None,
-    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
+    model: flag.ModelName = None,
+    checkpoint: flag.Checkpoint = None,
+    pretrained: flag.Pretrained = False,
+    import_: flag.Import = None,
+    data: flag.RunData = None,
     root: flag.Root = None,
     labels: flag.LabelFile = None,
     class_map: flag.ClassMap = None,

@@ -11,6 +11,14 @@ import typer
 from ..errors import SurefootError
 from ..schemas import parse_number
 
+ModelName = Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")]
+Checkpoint = Annotated[Path | None, typer.Option(help="Weights for --model")]
+Pretrained = Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")]
+Import = Annotated[
+    str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
+]
+RunData = Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")]
+SplitName = Annotated[str, typer.Option(help="train, calibration, validation or test")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the data, or where to download them to")]
 LabelFile = Annotated[Path | None, typer.Option("--labels", help="CSV of labels for a flat folder")]
 ClassMap = Annotated[Path | None, typer.Option(help="File with another order of the classes")]
@@ -34,9 +42,20 @@ def given(**flags: Any) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None and value is not False}
 
 
-def data_options(*, image_size: str | None, **flags: Any) -> dict[str, Any]:
+def data_options(*, image_size: str | None, split: str = "test", **flags: Any) -> dict[str, Any]:
     """The flags that say how data are read, as options of `load_data`."""
+    if flags.get("max_images") is not None and split != "test":
+        raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
     return given(**flags, image_size=parse_size(image_size))
+
+
+def parse_numbers(flag: str, text: str, example: str) -> list[float]:
+    """`0,1/255,0.03`."""
+    numbers = [parse_number(part.strip()) for part in text.split(",")]
+    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or number < 0), None)
+    if wrong is not None:
+        raise SurefootError(f"{flag} must be numbers of at least 0 with commas, such as {example}, got '{wrong}'.")
+    return [float(number) for number in numbers]
 
 
 def parse_size(text: str | None) -> int | tuple[int, int] | None:

@@ -36,6 +36,12 @@ class ChosenSplit:
                 yield Batch(batch.images[where], batch.labels[where], batch.indices[kept])
 
 
+def indices_of(split: Split, batch_size: int) -> Tensor:
+    """Each image's place in the whole data set; a stream is read for them."""
+    held: Tensor | None = getattr(split, "indices", None)
+    return torch.cat([batch.indices for batch in split.batches(batch_size)]) if held is None else held
+
+
 def choose(split: Split, count: int | None, seed: int = 0) -> Split:
     """At most `count` images, in the split's order; all of them for None."""
     require(count is None or count >= 1, "count", "at least 1", count)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from ..errors import UnknownName, require
+from ..errors import SurefootError, UnknownName, require
 from ..types import Batch, Labels
 from .augmentation import Augmentation
 from .splitting import SPLITS
@@ -89,6 +89,19 @@ class Dataset:
             raise UnknownName("split", name, SPLITS)
         split: Split = getattr(self, name)
         return split
+
+
+def joined(batches: Iterable[Batch]) -> Batch:
+    """Batches as one."""
+    held = list(batches)
+    if not held:
+        raise SurefootError("The split has no images.")
+    return Batch(*(torch.cat([getattr(batch, part) for batch in held]) for part in ("images", "labels", "indices")))
+
+
+def whole(split: Split, batch_size: int, device: torch.device | str = "cpu") -> Batch:
+    """All images of a split in memory, read batch by batch: for the few that must be there together."""
+    return joined(split.batches(batch_size, device=device))
 
 
 def batch_indices(

@@ -34,7 +34,7 @@ def pick_device(device: str = "auto") -> torch.device:
     if device != "auto":
         try:
             return torch.empty(0, device=device).device
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
+        except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises each of them, by backend
             reason = str(error).splitlines()[0]
             raise SurefootError(f"device must be one that this machine has, got '{device}' ({reason})") from error
     if torch.accelerator.is_available():

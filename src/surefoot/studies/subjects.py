@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.choosing import choose
-from ..data.dataset import Dataset, Split
+from ..data.dataset import Dataset, Split, joined
 from ..errors import SurefootError
 from ..models.classifier import Classifier
 from ..models.prediction import predict
@@ -62,9 +62,8 @@ class Subject:
 
     def images(self, max_images: int | None) -> tuple[Images, Labels, Tensor]:
         """The same as one tensor on the device: images, labels, places in the data set."""
-        batches = list(self.batches(max_images))
-        images, labels = torch.cat([b.images for b in batches]), torch.cat([b.labels for b in batches])
-        return images.to(self.device), labels.to(self.device), torch.cat([b.indices for b in batches])
+        found = joined(self.batches(max_images))
+        return found.images.to(self.device), found.labels.to(self.device), found.indices
 
     def without_test(self) -> Subject:
         """The same subject with the test split out of reach."""
