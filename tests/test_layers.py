@@ -8,7 +8,10 @@ import pytest
 import surefoot
 
 SOURCE = Path(surefoot.__file__).parent
-SHARED = ["version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals", "types", "plain", "storage"]
+SHARED = [
+    *("version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals"),
+    *("types", "plain", "storage", "progress"),
+]
 ROOMS = [
     *("imageops", "data", "models", "views", "corruptions", "calibration", "attacks", "objectives"),
     *("training", "geometry", "auditing", "studies", "report", "cli"),

@@ -122,7 +122,10 @@ def test_a_model_that_fails_is_left_as_it_was(name, points, answers):
 
 
 @pytest.mark.parametrize("name", ["margins", "input_curvature", "certify"])
-def test_progress_is_shown_on_stderr_where_wanted(name, net, points, answers, capsys):
+def test_progress_is_shown_on_stderr_where_wanted(name, net, points, answers, capsys, monkeypatch):
+    measure(name, net, points, answers, progress=True)
+    assert capsys.readouterr().err == ""  # no terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for one
     measure(name, net, points, answers)
     assert capsys.readouterr().err == ""
     measure(name, net, points, answers, progress=True)

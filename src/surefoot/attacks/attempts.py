@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.progress import Progress
 from torch import Tensor, nn
 
 from ..errors import require
+from ..progress import progress_bar
 from ..seeds import global_seed
 from ..types import Images, Labels, Predictions, check_images
 from .guarding import untouched
@@ -57,7 +56,7 @@ def attempt(
     adversarial, attacked = images.detach().clone(), clean.clone()
     broken_by, tried = torch.full((len(images),), -1), torch.zeros(len(images), dtype=torch.long)
     finished = ~before.correct
-    bar = Progress(console=Console(stderr=True), disable=not progress)
+    bar = progress_bar(show=progress, keep=True)
     task = bar.add_task("attacking", total=int(before.correct.sum()) * len(parts))
     said = ""
 

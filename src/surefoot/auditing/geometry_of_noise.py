@@ -62,8 +62,7 @@ def curvature_record(setting: Setting, batch: Batch) -> Record:
 
 def exact_record(setting: Setting, batch: Batch) -> Record:
     """Fisher trace (magnma Eq. 7), summed over classes; for few images, since every class costs a pass."""
-    images = batch.images
-    found = fisher_trace(setting.model, images[:EXACT], batch_size=setting.batch_size)
+    found = fisher_trace(setting.model, batch.images[:EXACT], batch_size=setting.batch_size)
     return Record({"measured": {"fisher_trace": mean_estimate(found.values.cpu(), setting.seed)}})
 
 

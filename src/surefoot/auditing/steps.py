@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ..errors import SurefootError
+from ..progress import progress_bar
 from ..seeds import global_seed
 from .records import Record, Workbook, share_of_work
 
@@ -32,7 +32,7 @@ def run_steps(steps: Sequence[Step], book: Workbook, *, seed: int, title: str, p
     if processes > 1 and book.folder is None:
         raise SurefootError("An audit by several processes needs an output folder, where they find each other's results.")
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), disable=not progress or rank > 0, transient=True)
+    bar = progress_bar(*columns, show=progress and rank == 0)
     task = bar.add_task(title, total=sum(step.cost for step in steps))
     with bar:
         for number, step in enumerate(steps):

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 from torch import Tensor
 
 from ..data.dataset import Dataset, Split
 from ..errors import SurefootError, UnknownName, require
 from ..files import read_json, replacing, write_json
+from ..progress import progress_bar
 from .engine import corrupt
 from .families import CORRUPTIONS, NAMES
 from .frost import photographs_in_use
@@ -60,7 +59,7 @@ def write(
     chosen = scale_for(*data.image_size) if scale == "auto" else scale
     claim(folder, manifest(data, split, len(images), layout, seed, chosen))
     missing = [name for name in wanted if not is_written(folder, name, layout)]
-    bar = Progress(console=Console(stderr=True), disable=not progress)
+    bar = progress_bar(show=progress, keep=True)
     batches = -(-len(images) // BATCH)
     with bar:
         task = bar.add_task("corrupting", total=len(missing) * batches)

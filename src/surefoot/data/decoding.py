@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import torch
-from rich.console import Console
-from rich.progress import Progress
 from torch import Tensor
 
 from ..errors import SurefootError
+from ..progress import progress_bar
 from .reading import BadImage
 from .streaming import Pictures
 
@@ -29,10 +28,9 @@ def decode_all(pictures: Pictures, indices: Tensor, channels: int, skip_bad_imag
     images = torch.empty(len(indices), channels, *pictures.size, dtype=torch.uint8)
     good = torch.ones(len(indices), dtype=torch.bool)
     bad: list[BadImage] = []
-    console = Console(stderr=True)
     with (
         ThreadPoolExecutor(os.cpu_count()) as pool,
-        Progress(console=console, disable=len(indices) < PATIENCE, transient=True) as bar,
+        progress_bar(show=len(indices) >= PATIENCE) as bar,
     ):
         task = bar.add_task("reading images", total=len(indices))
         numbers = iter(enumerate(indices.tolist()))

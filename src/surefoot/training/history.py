@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from ..progress import progress_bar
 from ..types import Terms
 
 Epoch = dict[str, float]
@@ -23,8 +24,9 @@ class History:
         self._accelerator = accelerator
         self._sums: dict[str, Tensor] = {}
         self._images = 0
-        columns = (TextColumn("training"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), disable=not progress)
+        self._total, self._log = epochs, progress
+        columns = (BarColumn(bar_width=16), TimeRemainingColumn(compact=True), TextColumn("{task.description}"))
+        self._bar = progress_bar(*columns, show=progress, keep=True)
         self._task = self._bar.add_task("first epoch", total=epochs * steps, completed=len(before) * steps)
 
     def __enter__(self) -> History:
@@ -55,5 +57,7 @@ class History:
             self._accelerator.log(record, step=record["epoch"])
         shown = "  ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in parts.items() if name != "loss")
         judged = f"validation {found['validation_accuracy']:.1%}, ECE {found['validation_ece']:.1%}"
-        line = f"epoch {record['epoch']}  {shown}  {judged}  {images_per_second:.0f} images/s"
+        line = f"epoch {record['epoch']}/{self._total}  {judged}  {images_per_second:.0f} images/s  {shown}"
         self._bar.update(self._task, description=line)
+        if self._log and self._bar.disable:  # a log file: a line for each epoch, as it ends
+            print(line, file=sys.stderr, flush=True)
