@@ -135,6 +135,32 @@ def test_a_process_that_dies_is_a_failed_cell(tmp_path, monkeypatch):
     assert "FAILED: no word in its log" in said[1]
 
 
+def test_one_process_does_many_cells_as_many_processes_do(tmp_path):
+    """Nothing that a cell leaves behind in its worker changes the next."""
+    found = cells(tmp_path, methods={name: name for name in ("cross-entropy", "macs", "noisy")}, measure={"clean": {}})
+    for jobs in (1, 3):
+        report, _ = run(found, tmp_path / str(jobs), Local(jobs=jobs))
+        assert report.failed == [], report.failed[0].log.read_text()
+    one, three = (Results(tmp_path / str(jobs) / "results") for jobs in (1, 3))
+    for cell in found:
+        assert one.metrics(cell, "clean") == three.metrics(cell, "clean")
+
+
+def test_a_worker_that_died_is_replaced(tmp_path, monkeypatch):
+    """The second of three jobs kills its process: the third is done by another."""
+    found = cells(tmp_path, methods={name: name for name in ("cross-entropy", "macs", "noisy")}, measure={"clean": {}})
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if 'surefoot.studies.worker' in ' '.join(sys.orig_argv):\n"
+        "    import surefoot.studies.jobs as jobs\n"
+        "    real = jobs.read_job\n"
+        f"    jobs.read_job = lambda path: os._exit(9) if path.stem == {found[1].name!r} else real(path)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    report, _ = run(found, tmp_path, Local(jobs=1))
+    assert [outcome.ok for outcome in report.outcomes] == [True, False, True]
+
+
 def wait_for(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():

@@ -7,14 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Protocol
 
 from ..errors import SurefootError, require
 from ..registry import Registry
-from .jobs import Job, Outcome, write_job
+from .jobs import DONE, Job, Outcome, write_job
 
 ENGINES = Registry(
     "engine",
@@ -51,7 +53,7 @@ class Here:
 
 @dataclass(frozen=True)
 class Local:
-    """`jobs` processes at a time."""
+    """`jobs` processes, each of which does one cell after the other."""
 
     jobs: int = 1
 
@@ -59,59 +61,90 @@ class Local:
         require(self.jobs >= 1, "jobs", "at least 1", self.jobs)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
-        left, running = list(jobs), list[Started]()
+        workers = SimpleQueue[Worker]()
+        everyone = [Worker() for _ in range(min(self.jobs, len(jobs)))]
+        for worker in everyone:
+            workers.put(worker)
+
+        def work(job: Job) -> Outcome:
+            worker = workers.get()
+            try:
+                return worker.do(job)
+            finally:
+                workers.put(worker)
+
+        pool = ThreadPoolExecutor(max(1, len(everyone)))
         try:
-            while left or running:
-                while left and len(running) < self.jobs:
-                    running.append(start(left.pop(0)))
-                ended = [each for each in running if each.process.poll() is not None]
-                for each in ended:
-                    running.remove(each)
-                    yield each.end()
-                if not ended:
-                    time.sleep(0.1)
+            for ended in as_completed([pool.submit(work, job) for job in jobs]):
+                yield ended.result()
         finally:
-            for each in running:
-                each.process.kill()
-                each.end()
+            for worker in everyone:
+                worker.kill()
+            pool.shutdown(cancel_futures=True)
+            for worker in everyone:
+                worker.close()
 
 
-@dataclass(frozen=True)
-class Started:
-    """A worker at its job."""
+class Worker:
+    """A process of `surefoot.studies.worker`: its input is its lifeline, its output says how each job ended.
 
-    job: Job
-    process: subprocess.Popen[bytes]
-    began: float
+    It is started at its first job, and again after a job that it did not survive: to start takes longer than a small cell.
+    """
 
-    def end(self) -> Outcome:
-        """Wait for it, and say how it ended."""
-        code = self.process.wait()
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return outcome(self.job, code == 0, self.began)
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
+
+    def do(self, job: Job) -> Outcome:
+        """One job, from beginning to end."""
+        began, path = time.perf_counter(), Path(job.work) / "jobs" / f"{job.cell}.json"
+        write_job(path, job)
+        job.log.parent.mkdir(parents=True, exist_ok=True)
+        job.log.write_text("", encoding="utf-8")
+        process = self._process = self._process or start(job)
+        if self._killed:  # while this one was being started
+            process.kill()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(f"{path}\n".encode())
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            answer = b""
+        if not answer:
+            self.close()
+        return outcome(job, answer == DONE, began)
+
+    def kill(self) -> None:
+        """End it whatever it is doing; `do` then comes back."""
+        self._killed = True
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """End it; the next job starts another."""
+        if self._process is not None:
+            self._process.kill()
+            with self._process:  # waits, and closes the pipes
+                self._process = None
 
 
-def start(job: Job) -> Started:
-    """Start a worker; its standard input is our lifeline to it."""
-    began = time.perf_counter()
-    path = Path(job.work) / "jobs" / f"{job.cell}.json"
-    write_job(path, job)
-    job.log.parent.mkdir(parents=True, exist_ok=True)
+def start(job: Job) -> subprocess.Popen[bytes]:
+    """A worker with the threads that a job asks for; what it says before its first job is in that job's log."""
     threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    command = [sys.executable, "-m", "surefoot.studies.worker", str(path)]
-    with open(job.log, "w", encoding="utf-8") as log:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env={**os.environ, **threads})
-    return Started(job, process, began)
+    command = [sys.executable, "-m", "surefoot.studies.worker", job.work]
+    pipe = subprocess.PIPE
+    with open(job.log, "a", encoding="utf-8") as log:
+        return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=log, env={**os.environ, **threads})
 
 
 def run_in_process(job: Job) -> Outcome:
     """A job in a process of its own, from beginning to end."""
-    started = start(job)
+    worker = Worker()
     try:
-        return started.end()
+        return worker.do(job)
     finally:
-        started.process.kill()
+        worker.close()
 
 
 def outcome(job: Job, ok: bool, began: float) -> Outcome:

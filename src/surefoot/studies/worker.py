@@ -1,30 +1,31 @@
-"""One cell in a process of its own: train, then measure what is missing, writing each result as it is finished.
+"""A cell: train, then measure what is missing, writing each result as it is finished.
 
-`python -m surefoot.studies.worker JOB` is what the engines start. It ends when its standard input does, that is, with the
-process that started it, so that killing a study leaves nothing behind.
+`python -m surefoot.studies.worker FOLDER` is what the engines start (the folder is for people who look at `ps`). It reads the
+paths of jobs from its standard input, does one after the other, and ends when its input does, that is, with the process that
+started it, so that killing a study leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import torch
 
 from ..data.dataset import Dataset
-from ..errors import SurefootError
 from ..models.prediction import pick_device
 from ..training.recipes import Recipe
 from ..version import VERSION
 from .cell_runs import alone, run_folder, train
 from .cells import Cell, measure_digest, whole
-from .jobs import Job, read_job
+from .jobs import DONE, FAILED, Job, read_job
 from .measuring import MEASUREMENTS, validation_only
 from .results import Results
 from .subjects import Subject
@@ -100,26 +101,35 @@ def versions() -> dict[str, str]:
     }
 
 
-def end_with_parent() -> None:
-    """Leave at once when standard input ends."""
+def orders() -> Iterator[Path]:
+    """The jobs named on standard input, a line each. The process ends with its input, at once, whatever it is doing."""
+    waiting = SimpleQueue[str]()
 
-    def wait() -> None:
-        while os.read(0, 1):  # not sys.stdin, whose lock would be held when the interpreter ends
-            pass
-        os._exit(3)
+    def listen() -> None:
+        rest = b""
+        while got := os.read(0, 4096):  # not sys.stdin, whose lock would be held when the interpreter ends
+            *lines, rest = (rest + got).split(b"\n")
+            for line in lines:
+                waiting.put(line.decode())
+        os._exit(0)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        yield Path(waiting.get())
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        raise SurefootError("usage: python -m surefoot.studies.worker JOB")
-    end_with_parent()
-    failed = run_job(read_job(Path(arguments[0])))
-    if failed:
-        print(f"failed: {', '.join(failed)}", flush=True)
-    return 1 if failed else 0
+def main() -> None:
+    answers = os.dup(1)
+    for path in orders():
+        job = read_job(path)
+        with open(job.log, "a", encoding="utf-8") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        failed = run_job(job)
+        if failed:
+            print(f"failed: {', '.join(failed)}", flush=True)
+        os.write(answers, FAILED if failed else DONE)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
