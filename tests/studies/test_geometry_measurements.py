@@ -1,13 +1,16 @@
 """Geometry as figures of a study: each against the function it comes from, or against its definition."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from surefoot.geometry.logit_margins import margins
+from surefoot.geometry.plane_starts import FAR_BIAS
 from surefoot.studies.geometry_measurements import (
     bias,
+    centre_searches,
     centres,
     cone,
     cosine_attacks,
@@ -15,9 +18,13 @@ from surefoot.studies.geometry_measurements import (
     curvature_and_noise,
     features,
     loss_surface,
+    seen,
     sensitivities,
 )
+from surefoot.studies.start_measurements import plane_start
 from surefoot.studies.subjects import Subject
+from surefoot.training.recipes import Recipe
+from surefoot.training.runs import load_run
 
 
 @pytest.fixture
@@ -76,6 +83,56 @@ def test_centres(subject):
     cosine = torch.cosine_similarity(outputs.features, subject.model.head.weight.detach()[classes])
     r = torch.corrcoef(torch.stack([confidence, cosine]))[0, 1]
     assert found["pearson.weights"] == pytest.approx(float(r), abs=1e-4)
+
+
+def test_every_search_of_centres(subject):
+    """Table 9: each setting by plain gradient descent with autograd, the rate halved along a cosine or not."""
+    found = centre_searches(subject, learning_rates=(0.05, 0.2), steps=(7,), max_images=100)
+    assert len(found) == 4
+    images, _, _ = subject.images(100)
+    with torch.no_grad():
+        outputs = subject.model.outputs(images)
+    confidence, classes = outputs.logits.softmax(1).max(1)
+    head = subject.model.head
+    for name, value in found.items():
+        kind, _, rate, _, count = name.removeprefix("pearson.").split()
+        points = torch.zeros(10, head.in_features, requires_grad=True)
+        for step in range(int(count)):
+            loss = torch.nn.functional.cross_entropy(head(points), torch.arange(10), reduction="sum")
+            share = 1 if kind == "constant" else (1 + math.cos(math.pi * step / int(count))) / 2
+            slope = torch.autograd.grad(loss, points)[0]
+            points = (points - float(rate) * share * slope).detach().requires_grad_()
+        cosine = torch.cosine_similarity(outputs.features, points.detach()[classes])
+        r = torch.corrcoef(torch.stack([confidence, cosine]))[0, 1]
+        assert value == pytest.approx(float(r), abs=1e-3)
+
+
+@pytest.mark.parametrize(("far", "regions"), [(True, False), (False, True)])
+def test_starts_far_from_the_origin(tmp_path, far, regions):
+    """Fig. 12 b and c: the start is the one asked for, and the recipe then trains from it; done twice, nothing is trained."""
+    given = {
+        "data": {"name": "digits", "fraction": 0.3},
+        "model": {"name": "small-resnet", "feature_dim": 2},
+        "objective": "cross-entropy",
+    }
+    recipe = Recipe.check({**given, "training": {"epochs": 1, "learning_rate": 0.05}})
+    data = recipe.load_data()
+    model = recipe.build_model(data)
+    subject = Subject(recipe, model, recipe.build_objective(), model, data, torch.device("cpu"), tmp_path, "digits")
+    usual = float(seen(subject, 100)[0].features.norm(dim=1).mean())
+    found = plane_start(subject, features=far, regions=regions, epochs=6, max_images=100)
+    assert found["distance.before"] == pytest.approx(usual, rel=1e-5) or far
+    assert (found["distance.before"] > 2 * usual) is far
+    assert 0 <= found["index"] <= 100
+    (folder,) = (tmp_path / "runs").iterdir()
+    trained = load_run(folder).model
+    answers, labels = seen(replace(subject, model=trained), 100)
+    assert found["accuracy"] == float((answers.logits.argmax(1) == labels).double().mean())
+    if regions:  # one epoch does not move the bias far from where it was put
+        assert (trained.head.bias.detach() - torch.tensor(FAR_BIAS)).abs().max() < 3
+        written = (folder / "model.safetensors").stat().st_mtime_ns
+        assert plane_start(subject, regions=True, epochs=6, max_images=100) == found
+        assert (folder / "model.safetensors").stat().st_mtime_ns == written
 
 
 def test_cone_and_bias(subject):

@@ -9,7 +9,10 @@ from torch.nn import functional as F
 
 from surefoot.attacks import evaluate
 from surefoot.corruptions import add_gaussian_noise, corrupt
+from surefoot.corruptions.alexnet import ALEXNET, is_fair
+from surefoot.corruptions.families import COMMON15
 from surefoot.errors import SurefootError
+from surefoot.studies import corruption_measurements
 from surefoot.studies.answer_measurements import clean, logit_statistics, scaled_features, temperature, validation
 from surefoot.studies.attack_measurements import attacks, transfers
 from surefoot.studies.corruption_measurements import corruptions, noise_levels, occlusions
@@ -54,6 +57,18 @@ def test_clean_and_validation(subject, digits):
             logits = subject.predictor(split.images.float() / 255)
         assert found["accuracy"] == pytest.approx(float((logits.argmax(1) == split.labels).double().mean()))
         assert found["nll"] == pytest.approx(float(F.cross_entropy(logits, split.labels)), rel=1e-4)
+
+
+def test_errors_beside_alexnets(subject, monkeypatch):
+    """mCE (Hendrycks and Dietterich 2019): only on ImageNet, each error over AlexNet's, then the mean of the fifteen."""
+    found = corruptions(subject, COMMON15, (1, 2, 3, 4, 5), max_images=20, each=True)
+    assert "mce" not in found
+    monkeypatch.setattr(corruption_measurements, "is_fair", lambda _classes, _size, levels: is_fair(1000, (224, 224), levels))
+    on_imagenet = corruptions(subject, COMMON15, (1, 2, 3, 4, 5), max_images=20, each=True)
+    errors = {name: (1 - found[f"accuracy.{name}"]) / ALEXNET[name] for name in COMMON15}
+    assert on_imagenet["mce"] == pytest.approx(sum(errors.values()) / 15)
+    assert on_imagenet["ce.fog"] == pytest.approx(errors["fog"])
+    assert "mce" not in corruptions(subject, COMMON15[:14], (1,), max_images=10)
 
 
 def test_temperature_lowers_nll_where_it_was_fitted_and_keeps_accuracy(subject):

@@ -86,6 +86,9 @@ def test_figures_copied_from_the_papers():
     assert figure("magnma-table3", "corruptions.accuracy.frost", method="trades") == (76.23, 1.37)
     assert figure("magnma-table5", "clean.rms", method="(0.2, 5.0, 0.2, 1)") == (2.2, 0.73)
     assert figure("discriminative-table1", "noise.accuracy.16", method="stability") == (89.12, 0.15)
+    assert figure("representation-table3", "corruptions.mce", model="swin-tiny", method="mixup") == (69.7, None)
+    assert figure("representation-table3", "corruptions.ce.jpeg_compression", model="resnet50", method="cutmix") == (75.5, None)
+    assert figure("representation-table9", "stability.pearson.cosine rate 0.01 steps 100") == (0.5412, None)
     assert figure("representation-table2", "attacks.success.pgd-weak", model="swin-tiny", method="mixup") == (80.9, None)
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..calibration.bootstrap import estimate
+from ..corruptions.alexnet import ALEXNET, is_fair
 from ..corruptions.engine import corrupt
 from ..corruptions.families import COMMON15, FAMILIES
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
@@ -24,23 +25,6 @@ from .steps import Step
 
 Change = Callable[[Batch], Images]
 MIDDLE = 3  # severity of the occlusions
-ALEXNET = {  # top-1 errors that ImageNet-C's authors divide by (Hendrycks and Dietterich 2019)
-    "gaussian_noise": 0.886428,
-    "shot_noise": 0.894468,
-    "impulse_noise": 0.922640,
-    "defocus_blur": 0.819880,
-    "glass_blur": 0.826268,
-    "motion_blur": 0.785948,
-    "zoom_blur": 0.798360,
-    "snow": 0.866816,
-    "frost": 0.826572,
-    "fog": 0.819324,
-    "brightness": 0.564592,
-    "contrast": 0.853204,
-    "elastic_transform": 0.646056,
-    "pixelate": 0.717840,
-    "jpeg_compression": 0.606500,
-}
 
 
 def corruption_steps(setting: Setting, temperatures: Tensor | None) -> list[Step]:
@@ -129,6 +113,7 @@ def summarise_corruptions(setting: Setting, book: Workbook, clean: Record) -> Co
             families[family] = Family(mean_over(own, "accuracy"), mean_over(own, "ece"), mean_over(own, "nll"))
     whole = list(records.values())
     common = [name for name in COMMON15 if name in depth.corruptions]
+    fair = is_fair(setting.data.num_classes, setting.data.image_size, depth.severities)
     scaled = mean_over(whole, SCALED) if SCALED in whole[0].values else None
     return Corruptions(
         images=len(setting.corruption_images),
@@ -140,7 +125,7 @@ def summarise_corruptions(setting: Setting, book: Workbook, clean: Record) -> Co
         mean_scaled_ece=scaled,
         relative_drop=relative_drop(whole, clean),
         mean_error=error_over(records, common, None),
-        alexnet_mce=error_over(records, common, ALEXNET) if is_imagenet(setting) else None,
+        alexnet_mce=error_over(records, common, ALEXNET) if fair else None,
         families=families,
         cells=cells,
     )
@@ -172,11 +157,6 @@ def error_over(
         points.append((1 - mean_over(own, "accuracy")) / scale)
         draws.append((1 - torch.stack([record.tensors["draws.accuracy"] for record in own]).mean(0).double()) / scale)
     return estimate(sum(points) / len(points), torch.stack(draws).mean(0))
-
-
-def is_imagenet(setting: Setting) -> bool:
-    """Whether AlexNet's errors are a fair measure: a thousand classes, large images, all five severities."""
-    return setting.data.num_classes == 1000 and min(setting.data.image_size) > 64 and len(setting.depth.severities) == 5
 
 
 def summarise_noise(setting: Setting, book: Workbook) -> tuple[NoiseLevel, ...]:

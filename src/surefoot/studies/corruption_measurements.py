@@ -9,6 +9,7 @@ import torch
 
 from ..calibration.scoring import estimates
 from ..calibration.temperature import fit_temperature
+from ..corruptions.alexnet import ALEXNET, is_fair
 from ..corruptions.engine import corrupt
 from ..corruptions.families import CORRUPTIONS, FAMILIES
 from ..corruptions.families import NAMES as ALL
@@ -43,8 +44,8 @@ def corruptions(
     """Means over (corruption, severity) of accuracy, ECE, RMS calibration error and NLL, and of ECE after temperature.
 
     Also the mean accuracy of each family and without noise and blur (macs Table 7), the accuracy drop relative to clean
-    (representation-space Table 3), the mean error, which is mCE without a baseline, and RMS pooled over all cells. `each` adds
-    the accuracy under every corruption.
+    (representation-space Table 3), the mean error, which is mCE without a baseline, and RMS pooled over all cells; on ImageNet
+    also the errors divided by AlexNet's and their mean, mCE. `each` adds the accuracy under every corruption.
     """
     require(len(names) > 0 and len(severities) > 0, "names and severities", "at least one", (names, severities))
     for name in names:
@@ -72,6 +73,9 @@ def corruptions(
         out["accuracy.no_overlap"] = fmean(easy)
     clean = float(answers(subject, lambda batch: batch.images, max_images).correct.double().mean())
     out |= {"clean_accuracy": clean, "drop": (clean - out["accuracy"]) / clean if clean else 0.0, "error": 1 - out["accuracy"]}
+    if is_fair(subject.data.num_classes, subject.data.image_size, severities) and all(name in accuracies for name in ALEXNET):
+        relative = {name: (1 - accuracies[name]) / ALEXNET[name] for name in ALEXNET}
+        out |= {"mce": fmean(relative.values()), **{f"ce.{name}": value for name, value in relative.items()}}
     out["rms_pooled"] = float(estimates(Predictions.join(pooled), ("rms",), bins, intervals=0)["rms"])
     return out | ({f"accuracy.{name}": value for name, value in accuracies.items()} if each else {})
 

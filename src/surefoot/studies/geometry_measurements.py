@@ -10,6 +10,7 @@ from ..attacks.evaluation import evaluate
 from ..geometry import (
     accuracy_by_curvature,
     bias_dependence,
+    centre_stability,
     class_centres,
     class_means,
     cone_index,
@@ -24,6 +25,7 @@ from ..geometry import (
     noisy_correct,
     observed_features,
 )
+from ..geometry.centres import SCHEDULES
 from ..seeds import generator
 from ..types import Labels, Outputs
 from .answer_measurements import Metrics
@@ -98,17 +100,31 @@ def features(subject: Subject, max_images: int | None = None, attacked: int = 20
     }
 
 
-def centres(subject: Subject, learning_rate: float = 0.01, steps: int = 200, max_images: int | None = None) -> Metrics:
-    """Pearson r of confidence and cosine to class means, weight vectors and minimum-loss points (Tables 1 and 9)."""
+def centres(subject: Subject, max_images: int | None = None) -> Metrics:
+    """Pearson r of confidence and cosine to class means, weight vectors and minimum-loss points (Table 1)."""
     outputs, labels = seen(subject, max_images)
     head = subject.model.head
     points = {
         "means": class_means(outputs.features, labels, outputs.logits.argmax(1), head.out_features),
         "weights": head.weight.detach(),
-        "minimum_loss": class_centres(head, learning_rate, steps),
+        "minimum_loss": class_centres(head),
     }
     found = confidence_correlation(head, outputs.features, points)
     return {f"pearson.{name}": float(value) for name, value in zip(found.kinds, found.values, strict=True)}
+
+
+def centre_searches(
+    subject: Subject,
+    learning_rates: Sequence[float] = (0.001, 0.01, 0.1),
+    steps: Sequence[int] = (50, 100, 200),
+    schedules: Sequence[str] = SCHEDULES,
+    max_images: int | None = None,
+) -> Metrics:
+    """Pearson r of confidence and cosine to minimum-loss points by every setting of their search (Table 9)."""
+    outputs, _ = seen(subject, max_images)
+    found = centre_stability(subject.model.head, outputs.features, learning_rates, steps, schedules)
+    settings = zip(found.schedules, found.learning_rates, found.steps, found.values.tolist(), strict=True)
+    return {f"pearson.{schedule} rate {rate:g} steps {count}": value for schedule, rate, count, value in settings}
 
 
 def cosine_attacks(

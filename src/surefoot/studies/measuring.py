@@ -39,9 +39,15 @@ MEASUREMENTS = Registry(
         ),
         ("loss-surface", HERE + "geometry_measurements:loss_surface", "Rise of the loss around an image (Fig. 11)"),
         ("features", HERE + "geometry_measurements:features", "Feature RMS and cosine to the class centre (Table 2, Fig. 7)"),
-        ("centres", HERE + "geometry_measurements:centres", "Correlation of confidence and cosine to centres (Table 1, 9)"),
+        ("centres", HERE + "geometry_measurements:centres", "Correlation of confidence and cosine to centres (Table 1)"),
+        (
+            "centre-stability",
+            HERE + "geometry_measurements:centre_searches",
+            "The same by how centres are sought (Table 9)",
+        ),
         ("cosine-attacks", HERE + "geometry_measurements:cosine_attacks", "Attack success by cosine to the centre (Fig. 3)"),
         ("cone", HERE + "geometry_measurements:cone", "First change of class on the way to the origin (Table 5)"),
+        ("plane-start", HERE + "start_measurements:plane_start", "Cones from starts far from the origin (Fig. 12)"),
         ("bias", HERE + "geometry_measurements:bias", "Size of the bias and the answers that depend on it (Table 6)"),
     ],
 )

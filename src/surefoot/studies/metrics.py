@@ -24,6 +24,8 @@ KINDS = {
     "clean_accuracy": Metric("clean accuracy %", True, 100, 2),
     "robust": Metric("robust accuracy %", True, 100, 2),
     "error": Metric("error %", False, 100, 2),
+    "mce": Metric("mCE %", False, 100, 1),
+    "ce": Metric("CE %", False, 100, 1),
     "drop": Metric("accuracy drop %", False, 100, 2),
     "success": Metric("success %", False, 100, 2),
     "ece": Metric("ECE %", False, 100, 2),

@@ -121,12 +121,15 @@ class Recipe:
         options = dict(self.objective)
         return build_objective(options.pop("name"), options)
 
-    def run(self, **environment: Any) -> Run:
-        """Train as the recipe says; `environment` is device, tracker, output, overwrite and progress."""
+    def run(self, model: Classifier | None = None, **environment: Any) -> Run:
+        """Train as the recipe says, from the weights of `model` if one is given.
+
+        `environment` is device, tracker, output, overwrite and progress.
+        """
         from .loop import fit
 
         data = self.load_data()
-        model, objective = self.build_model(data), self.build_objective()
+        model, objective = model or self.build_model(data), self.build_objective()
         augmentation = None if self.augmentation is None else Augmentation(**self.augmentation)
         return fit(model, objective, data, augmentation=augmentation, **self.training, seed=self.seed, **environment)
 
