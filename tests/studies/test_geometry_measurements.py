@@ -120,9 +120,9 @@ def test_starts_far_from_the_origin(tmp_path, far, regions):
     model = recipe.build_model(data)
     subject = Subject(recipe, model, recipe.build_objective(), model, data, torch.device("cpu"), tmp_path, "digits")
     usual = float(seen(subject, 100)[0].features.norm(dim=1).mean())
-    found = plane_start(subject, features=far, regions=regions, epochs=6, max_images=100)
+    found = plane_start(subject, features=far, regions=regions, epochs=3, max_images=100)
     assert found["distance.before"] == pytest.approx(usual, rel=1e-5) or far
-    assert (found["distance.before"] > 2 * usual) is far
+    assert (found["distance.before"] > 1.3 * usual) is far
     assert 0 <= found["index"] <= 100
     (folder,) = (tmp_path / "runs").iterdir()
     trained = load_run(folder).model
@@ -131,7 +131,7 @@ def test_starts_far_from_the_origin(tmp_path, far, regions):
     if regions:  # one epoch does not move the bias far from where it was put
         assert (trained.head.bias.detach() - torch.tensor(FAR_BIAS)).abs().max() < 3
         written = (folder / "model.safetensors").stat().st_mtime_ns
-        assert plane_start(subject, regions=True, epochs=6, max_images=100) == found
+        assert plane_start(subject, regions=True, epochs=3, max_images=100) == found
         assert (folder / "model.safetensors").stat().st_mtime_ns == written
 
 
