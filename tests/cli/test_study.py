@@ -42,6 +42,18 @@ def test_run_show_and_status(surefoot, tiny, here):
     assert "focal" not in first.out
     rows = json.loads(surefoot("study", "status", tiny, "--results", "out/results", "--json").out)
     assert [row["state"] for row in rows] == ["finished", "to do", "to do", "to do"]
+    assert (rows[0]["epochs"], rows[0]["left"], rows[1]["left"]) == (rows[0]["of"], [], ["clean"])
+    history = here / "out" / ".study-work" / "runs" / rows[1]["cell"] / "history.jsonl"
+    history.parent.mkdir(parents=True)
+    history.write_text("")  # a training that was stopped in its first epoch is still to do
+    assert surefoot("study", "status", tiny, "--results", "out/results").out.splitlines()[1].split()[1:3] == ["to", "do"]
+    history.parent.rename(here / "elsewhere")
+    record = here / "out" / "results" / "cells" / f"{rows[0]['cell']}.json"
+    finished = record.read_text()
+    record.write_text(json.dumps({**json.loads(finished), "measurements": {}}))
+    begun = surefoot("study", "status", tiny, "--results", "out/results").out.splitlines()[0]
+    assert begun.endswith("cross-entropy seed 0: trained; left: clean")
+    record.write_text(finished)
     whole = surefoot("study", "run", tiny, *place)
     assert "4 cells, 1 finished before, 3 to do" in whole.err
     assert "Differences from cross-entropy, paired over seeds" in whole.out

@@ -19,7 +19,7 @@ from ..studies.layout import build_table
 from ..studies.reading import read_file, read_study, study_names
 from ..studies.rendering import FORMATS, as_plain, differences, published_text, render, wins_text
 from ..studies.results import Results, require_results
-from ..studies.running import run_study, threads_for
+from ..studies.running import run_study, threads_for, title_of
 from ..studies.schema import Study
 from ..studies.searching import choose, grid_methods, parse_grid, random_methods
 from ..studies.winning import count_wins
@@ -153,7 +153,7 @@ def status(
         print(json.dumps(rows))
         return
     for row in rows:
-        print(f"{row['cell']}  {row['state']:<10} {row['epochs']:>4} epochs  {row['labels']} seed {row['seed']}{row['left']}")
+        print(f"{row['cell']}  {row['state']:<8}  {row['title']}{in_words(row)}")
     print(f"{sum(row['state'] == 'finished' for row in rows)} of {len(rows)} cells are finished")
 
 
@@ -237,6 +237,13 @@ def state_of(cell: Cell, results: Results, work: Path) -> dict[str, Any]:
     history = work / "runs" / cell.name / "history.jsonl"
     epochs = len(history.read_text().splitlines()) if history.is_file() else 0
     state = "finished" if not missing else "begun" if epochs or len(missing) < len(cell.measure) else "to do"
-    left = f" (left: {', '.join(missing)})" if missing and state == "begun" else ""
-    labels = " ".join(str(label) for label in cell.labels.values())
-    return {"cell": cell.name, "state": state, "labels": labels, "seed": cell.seed, "epochs": epochs, "left": left}
+    about = {"cell": cell.name, "state": state, "title": title_of(cell), "labels": dict(cell.labels), "seed": cell.seed}
+    return {**about, "epochs": epochs, "of": cell.recipe.training["epochs"], "left": missing}
+
+
+def in_words(row: dict[str, Any]) -> str:
+    """How far a cell is that was begun."""
+    if row["state"] != "begun":
+        return ""
+    trained = f"epoch {row['epochs']} of {row['of']}" if row["epochs"] < row["of"] else "trained"
+    return f": {trained}; left: {', '.join(row['left'])}"
