@@ -66,9 +66,9 @@ def mapping_bound_record(setting: Setting, batch: Batch) -> Record:
     measured = {"mapping_bound": found[best].bound, "vacuous_mapping_bounds": empty / len(found)}
     name = setting.data.class_names[best]
     note = (
-        f"mapping bound: vacuous for {empty} of {len(found)} classes; the least is that of {name}, {found[best].verdict}"
-        f" ({found[best].note}). Radius and constants are taken from the images, which the theorem does not allow but which"
-        " favours it."
+        f"mapping bound: vacuous for {empty} of {len(found)} classes. The least, {found[best].bound:.3g} for class {name}, is"
+        f" {found[best].verdict}: {found[best].note}. Radius and constants are taken from the images, which the theorem does"
+        " not allow but which favours it."
     )
     figure = {**plain(found[best]), "class": name}
     return Record({"measured": measured, "figures": {"mapping": figure}, "notes": [note]})

@@ -42,8 +42,13 @@ def landscape_map_figure(result: dict[str, Any]) -> go.Figure:
         figure.add_heatmap(x=offsets, y=offsets, z=heights, name=escape(name), **ends, **shown, **place)
         dot = {"color": "white", "size": 8, "line": {"color": "black", "width": 1}}
         figure.add_scatter(x=[0], y=[0], mode="markers", marker=dot, hoverinfo="skip", **place)
-        title = f"{escape(name)}, {'right' if right else 'wrong'}<br>across the gradient"
-        across = {"domain": [number / count, (number + 0.88) / count], "anchor": f"y{axis}", "title": {"text": title}}
+        title = f"{escape(name)},<br>{'right' if right else 'wrong'}"
+        across = {
+            "domain": [number / count, (number + 0.88) / count],
+            "anchor": f"y{axis}",
+            "title": {"text": title},
+            "nticks": 4,
+        }
         along = {"anchor": f"x{axis}", "showticklabels": number == 0, "title": {"text": "" if number else "along the gradient"}}
         figure.update_layout({f"xaxis{axis}": across, f"yaxis{axis}": along})
     return figure

@@ -38,7 +38,7 @@ def shape_drawings(models: Sequence[Model]) -> list[Drawing]:
             found.append(drawing(f"centres-{place}", f"Centres over optimiser settings{whose}", said, figure))
         if bound := points.get("mapping"):
             said = (
-                f"A bound on the share of {bound['class']} outside a ball around its centre, and the parts it is the sum "
+                f"A bound on the share of class {bound['class']} outside a ball around its centre, and the parts it is the sum "
                 "of: above the line at 1 it is vacuous, since no share is larger."
             )
             figure = mapping_bound_figure(bound)
