@@ -6,7 +6,8 @@ from torch import nn
 
 import surefoot as sf
 from surefoot.errors import SurefootError
-from surefoot.geometry.model_blocks import main_blocks
+from surefoot.geometry import main_blocks
+from surefoot.geometry.layer_features import pooled, pooled_square
 
 
 class Listed(nn.Module):
@@ -55,3 +56,12 @@ def test_blocks_in_a_list_and_how_many():
 def test_a_model_that_is_its_last_layer_has_none():
     with pytest.raises(SurefootError, match="no blocks with weights before its last layer"):
         main_blocks(nn.Sequential(nn.Flatten(), nn.Linear(12, 3)), torch.rand(2, 3, 2, 2))
+
+
+def test_maps_with_the_channels_last_are_told_by_their_shape():
+    maps = torch.rand(2, 5, 5, 3)
+    assert torch.equal(pooled_square(maps), maps.mean((1, 2)))
+    first = maps.permute(0, 3, 1, 2)
+    assert torch.equal(pooled_square(first), pooled(first))
+    tokens = torch.rand(2, 7, 3)
+    assert torch.equal(pooled_square(tokens), tokens.mean(1))

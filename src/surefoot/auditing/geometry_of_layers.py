@@ -8,7 +8,7 @@ import torch
 
 from ..errors import SurefootError
 from ..geometry.feature_passes import observed_features
-from ..geometry.layer_features import block_features
+from ..geometry.layer_features import block_features, pooled, pooled_square
 from ..geometry.layer_separation import class_separation
 from ..geometry.model_blocks import main_blocks
 from ..geometry.projections import layer_projection
@@ -27,14 +27,15 @@ def layers_record(setting: Setting, batch: Batch) -> Record:
     """t-SNE of some blocks (discriminative-noise Fig. 1, 12, 13), and Thm 6.3's divergences at each of them."""
     model, few = space_of(setting.model), some(of_some_classes(batch), IMAGES)
     images, labels = few.images, few.labels.cpu()
+    pool = pooled_square if images.shape[-1] == images.shape[-2] else pooled
     run: dict[str, Any] = {"batch_size": setting.batch_size}
     blocks = main_blocks(model, images, BLOCKS)
-    places = layer_projection(model, images, labels, blocks, seed=setting.seed, **run)
+    places = layer_projection(model, images, labels, blocks, seed=setting.seed, pool=pool, **run)
     last = observed_features(model, images, **run).features.cpu()
     radius = largest_radius(last, labels)
     apart = {
         name: class_separation(features.cpu(), last, labels, radius, seed=setting.seed)
-        for name, features in block_features(model, images, blocks, **run).items()
+        for name, features in block_features(model, images, blocks, pool, **run).items()
     }
     one = next(iter(apart.values()))
     measured = {
