@@ -162,8 +162,8 @@ def test_the_mapping_bound_says_that_it_is_vacuous(found, figures, audit, run, d
     assert any(note.startswith("mapping bound: vacuous for 10 of 10 classes") for note in audit.geometry.notes)
 
 
-def test_a_mapping_bound_that_says_something():
-    """10 million images on a sphere of radius 1 around a far centre would do; here the parts by hand for two points."""
+def test_the_ball_of_the_mapping_bound_by_hand():
+    """Two points at distance 1 from their mean (10, 0): r^2 = 2, rho = 1, R = 10, Lambda = 11."""
     found = favourable_bound(torch.tensor([[9.0, 0.0], [11.0, 0.0]]))
     assert (found.empirical, found.outside) == (0, 0)
     assert found.capacity == pytest.approx(2 / 1 * (11**2 + 2 * 10 * 11 + 10**2 / math.sqrt(2)))
