@@ -18,6 +18,7 @@ from surefoot.geometry import (
     spectral_complexity,
 )
 from surefoot.geometry.layer_norms import LayerCall, frobenius_norm, spectral_norm
+from surefoot.geometry.layer_separation import held_out_losses
 from surefoot.seeds import generator
 
 CONVOLUTIONS = [
@@ -205,3 +206,29 @@ def test_the_estimate_is_near_the_truth_and_above_the_bound():
     assert (found.values <= math.log(2)).all()
     assert found.values[2] < 0.05
     assert len(class_separation(layer, separated, labels, pairs=2).pairs) == 2
+
+
+def test_a_class_whose_probability_is_0_costs_a_finite_loss():
+    """One image of the second class lies a million deviations on the wrong side."""
+    layer = torch.tensor([[0.0], [0.0], [0.0], [0.0], [1.0], [1.0], [1.0], [-1e6]]).double()
+    assert float(class_separation(layer, layer, torch.arange(8) // 4).values) == 0
+    assert all(math.isfinite(loss) for loss in held_out_losses(layer[:4], layer[4:], 0))
+
+
+def test_a_convolution_of_its_own_kind_is_refused():
+    class Weighted(nn.Conv2d):
+        def forward(self, images):
+            return super().forward(images) * 2
+
+    class Renamed(nn.Conv2d):
+        """The same in all but name."""
+
+    images = torch.rand(2, 3, 5, 5)
+    with pytest.raises(SurefootError, match="The layer '0' is a Weighted"):
+        spectral_complexity(nn.Sequential(Weighted(3, 2, 3)), images)
+    plain, renamed = nn.Conv2d(3, 2, 3), Renamed(3, 2, 3)
+    renamed.load_state_dict(plain.state_dict())
+    wanted = spectral_complexity(nn.Sequential(plain), images).complexity
+    assert spectral_complexity(nn.Sequential(renamed), images).complexity == pytest.approx(wanted, rel=1e-5)
+    normed = nn.Sequential(nn.utils.parametrizations.weight_norm(plain))
+    assert spectral_complexity(normed, images).complexity == pytest.approx(wanted, rel=1e-4)

@@ -145,3 +145,17 @@ def test_what_is_refused(linear, points, answers, options, message):
         sensitivity(linear, points, **options)
     with pytest.raises(SurefootError, match=message):
         radius_estimates(linear, points, answers, **options)
+
+
+def test_no_slope_without_a_gradient(points, answers):
+    class Deaf(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.answer = nn.Parameter(torch.zeros(4, dtype=torch.float64))
+
+        def forward(self, images):
+            return self.answer.expand(len(images), 4)
+
+    for model in (Deaf(), Deaf().requires_grad_(False)):
+        with pytest.raises(SurefootError, match="no gradient reaches the images"):
+            local_lipschitz(model, points, answers)

@@ -61,6 +61,33 @@ def geometry_points(images: int = 60, seed: int = 0) -> dict[str, Any]:
         },
         "perturbation": {"feature_rms": [1.0, 2.0, 3.0], "perturbation_rms": [0.5, 0.25, 0.75]},
         "plane": {"plane": plane, "path": {"features": [[[1, 1]], [[0, -1]]], "labels": [0]}},
+        **deeper_points(draw, images),
+    }
+
+
+def deeper_points(draw: random.Random, images: int) -> dict[str, Any]:
+    """What only audits of more depth draw."""
+    many = [draw.uniform(0.1, 2) for _ in range(images)]
+    shapes = {"dispersions": [4.0, 5.0], "margins": [0.5, 0.25], "signed_margins": [0.5, -0.25], "counts": [30, 30]}
+    heights = [[[float(a + b) for b in range(3)] for a in range(3)] for _ in range(2)]
+    landscape = {"offsets": [-1.0, 0.0, 1.0], "loss": heights, "names": ["image 3", "image 8"], "right": [True, False]}
+    norms = {"names": ["module.conv", "module.fc"], "spectral": [1.5, 2.0], "frobenius": [3.0, 4.0]}
+    mapping = {"bound": 14.5, "empirical": 0.0, "capacity": 14.0, "confidence": 0.5, "verdict": "vacuous", "class": "cat"}
+    settings = {"schedules": ["constant", "cosine"], "learning_rates": [0.01, 0.01], "steps": [50, 50]}
+    places = [[[draw.gauss(0, 1), draw.gauss(0, 1)] for _ in range(images)] for _ in range(2)]
+    layers = {"blocks": ["module.blocks.0", "module.blocks.1"], "clean": places, "noisy": places, "level": 0.06}
+    separation = {"blocks": layers["blocks"], "pairs": [["cat", "dog"]], "values": [[0.4], [0.6]], "bound": 0.0, "tau": 0.5}
+    return {
+        "class_shapes": {**shapes, "names": ["cat", "dog"]},
+        "hyperplanes": [value - 0.5 for value in many],
+        "slopes": {"values": many, "radii": many, "note": "An estimate."},
+        "loss_change": {"values": [1.2 * value for value in many], "gradient_norms": many, "distance": 0.1},
+        "landscape": landscape,
+        "complexity": {**norms, "log_complexity": 3.5, "log_term": 4.5},
+        "mapping": mapping,
+        "centre_stability": {**settings, "values": [0.7, 0.8], "mean_cosine": [1.0, 0.9], "least_cosine": [0.9, 0.8]},
+        "layers": {**layers, "labels": [place % 2 for place in range(images)], "names": ["cat", "dog"]},
+        "separation": separation,
     }
 
 

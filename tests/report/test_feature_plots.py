@@ -20,7 +20,7 @@ from surefoot.report.plots.curvature_by_count import curvature_by_count_figure
 from surefoot.report.plots.curvature_spread import curvature_spread_figure
 from surefoot.report.plots.feature_displacement import feature_displacement_figure
 from surefoot.report.plots.feature_scatter import feature_scatter_figure
-from surefoot.report.plots.landscape import landscape_figure
+from surefoot.report.plots.landscape import landscape_figure, landscape_map_figure
 from surefoot.report.plots.layer_projection import layer_projection_figure
 from surefoot.report.plots.linear_probe import linear_probe_figure
 from surefoot.report.plots.loss_field import loss_field_figure
@@ -57,6 +57,7 @@ def test_centres(head, features):
     figure = centre_stability_figure(result)
     assert list(figure.data[0].y) == result["values"]
     assert figure.data[0].x[0] == "constant, 0.001, 5"
+    assert figure.layout.xaxis.ticktext[:3] == ("0.001", "0.01<br>constant", "0.1")
 
 
 def test_features(head, features):
@@ -144,6 +145,13 @@ def test_landscape(images):
     surface, dot = landscape_figure(result, 2).data
     assert surface.z[1][4] == -result["loss"][2][1][4]
     assert dot.z[0] == -result["loss"][2][2][2]
+    shown = {**result, "loss": result["loss"][:2], "names": ["<b>", "image 1"], "right": [True, False]}
+    figure = landscape_map_figure(shown)
+    first, _, second, _ = figure.data
+    assert first.z[1][4] == result["loss"][0][1][4]
+    assert first.zmax == second.zmax == max(value for image in shown["loss"] for row in image for value in row)
+    assert (first.name, second.xaxis) == ("&lt;b&gt;", "x2")
+    assert [figure.layout[axis].title.text for axis in ("xaxis", "xaxis2")] == ["&lt;b&gt;,<br>right", "image 1,<br>wrong"]
 
 
 def test_curvature():
@@ -166,6 +174,10 @@ def test_layers_and_probe(images):
     assert [trace.name for trace in figure.data] == ["noisy", "clean"] * 2
     assert list(figure.data[3].x) == [place[0] for place in result["clean"][1]]
     assert len({(trace.xaxis, trace.yaxis) for trace in figure.data}) == 4
+    assert list(figure.data[0].text) == ["0", "1", "2", "3", "0", "1"]
+    named = layer_projection_figure({**result, "blocks": ["0", "stages.0.blocks.1"], "names": ["a", "<b>", "c", "d"]})
+    assert named.data[0].text[1] == "&lt;b&gt;"
+    assert named.layout.xaxis2.title.text == "\N{HORIZONTAL ELLIPSIS}s.0.blocks.1"
     split = (torch.randn(20, 3), torch.arange(20) % 2)
     result = stored(geometry.probe_features(split, split, split, 2))
     line, star = linear_probe_figure(result).data

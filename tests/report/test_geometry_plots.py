@@ -30,6 +30,7 @@ from surefoot.report.plots.margin_term import margin_term_figure
 from surefoot.report.plots.noise_sensitivity import sensitivity_figure
 from surefoot.report.plots.noise_stability import noise_stability_figure
 from surefoot.report.plots.radius_estimates import radius_estimates_figure
+from surefoot.report.plots.separation_by_layer import separation_by_layer_figure
 from surefoot.report.plots.spectral_complexity import spectral_complexity_figure
 from surefoot.report.plots.trace import trace_figure
 from surefoot.seeds import generator
@@ -84,7 +85,12 @@ def test_distributions(net, batch):
     gaps = travelled(geometry.margins(net, images, labels))
     assert list(margin_figure(gaps).data[0].x) == gaps
     distances = travelled(geometry.hyperplane_distances(net[3], torch.rand(6, 8), labels))
-    assert list(hyperplane_distance_figure(distances).data[0].x) == distances
+    bars = hyperplane_distance_figure(distances).data[0]
+    width = (max(distances) - min(distances)) / 40
+    assert sum(bars.y) == pytest.approx(1)
+    for place, share in zip(bars.x, bars.y, strict=True):
+        assert 6 * share == pytest.approx(sum(abs(place - distance) <= 0.5001 * width for distance in distances))
+    assert hyperplane_distance_figure([1.0, 1.0, None, 3.0]).data[0].y[0] == pytest.approx(2 / 3)
     found = travelled(geometry.logit_statistics(net, images, labels))
     figure = logit_statistics_figure(found)
     assert [list(trace.x) for trace in figure.data] == [found["values"], found["norms"], found["largest"]]
@@ -136,7 +142,7 @@ def test_classes_and_layers(net, batch):
     complexity = travelled(geometry.spectral_complexity(net, images))
     figure = spectral_complexity_figure(complexity)
     assert list(figure.data[0].y) == complexity["spectral"]
-    assert f"{complexity['log_complexity']:.4g}" in figure.layout.title.text
+    assert f"{complexity['log_complexity']:.4g}" in figure.layout.xaxis.title.text
     terms = {"ce": travelled(geometry.margin_term(net, images, labels))}
     assert margin_term_figure(terms).data[0].y[0] == terms["ce"]["log_term"]
     bound = travelled(geometry.mapping_bound(torch.rand(9, 4), torch.rand(4)))
@@ -145,6 +151,12 @@ def test_classes_and_layers(net, batch):
     assert figure.data[0].y[3] == bound["bound"]
     separation = {"pairs": [[0, 1]], "values": [0.6], "bound": 0.5, "tau": 1.0}
     assert list(class_separation_figure(separation).data[0].x) == ["0 and 1"]
+    layers = {"blocks": ["<a>", "b"], "pairs": [["x", "y"], ["x", "z"]], "values": [[0.1, 0.3], [0.5, 0.7]]}
+    mean, pairs = separation_by_layer_figure({**layers, "bound": 0.125, "tau": 0.75}).data
+    assert list(mean.x) == ["&lt;a&gt;", "b"]
+    assert list(mean.y) == pytest.approx([0.2, 0.6])
+    assert list(pairs.y) == [0.1, 0.3, 0.5, 0.7]
+    assert list(pairs.text) == ["x and y", "x and z"] * 2
 
 
 def test_figures_know_no_torch():

@@ -10,13 +10,15 @@ from surefoot.report.sections import sections_of
 from surefoot.report.sections.attacks import attacks_section
 from surefoot.report.sections.base import models_of
 from surefoot.report.sections.classes import SHOWN, classes_section
+from surefoot.report.sections.complexity import inner_names
 from surefoot.report.sections.corruptions import corruptions_section, means
 from surefoot.report.sections.features import success_by_bin
-from surefoot.report.sections.geometry import geometry_section
+from surefoot.report.sections.geometry import geometry_section, meaning
 from surefoot.report.sections.groups import groups_section
 from surefoot.report.sections.mistakes import mistakes_section
 from surefoot.report.sections.provenance import provenance_section
 from surefoot.report.sections.reliability import reliability_section
+from surefoot.report.words import spoken
 
 
 def one(**more):
@@ -125,10 +127,65 @@ def test_geometry_figures_are_optional():
     assert names == {
         *("features-0", "success-0", "displacement-0", "plane-0"),
         *("accuracy-by-curvature", "curvature-by-count-0", "curvature-spread"),
+        *("shapes-0", "hyperplanes-0", "centres-0", "mapping-0", "layers-0", "separation-0"),
+        *("slopes-0", "loss-change-0", "landscape-0", "complexity-0"),
     }
     audit = made_up()
     del audit["points"]["geometry"]
     assert geometry_section(models_of([audit])).drawings == ()
+
+
+def test_deeper_figures_show_the_points_and_say_how_to_read_them():
+    section = geometry_section(one())
+    bars = figure_of(section, "shapes-0")["data"]
+    assert [(bar["name"], bar["x"], bar["y"]) for bar in bars] == [
+        ("dispersion", ["cat", "dog"], [4.0, 5.0]),
+        ("margin", ["cat", "dog"], [0.5, 0.25]),
+        ("signed margin", ["cat", "dog"], [0.5, -0.25]),
+    ]
+    assert sum(figure_of(section, "hyperplanes-0")["data"][0]["y"]) == pytest.approx(1)
+    assert figure_of(section, "mapping-0")["layout"]["title"]["text"] == "vacuous"
+    assert "4.5" not in figure_of(section, "complexity-0")["layout"]["xaxis"]["title"]["text"]
+    assert figure_of(section, "complexity-0")["data"][0]["x"] == ["1. conv", "2. fc"]
+    assert figure_of(section, "layers-0")["layout"]["xaxis"]["title"]["text"] == "blocks.0"
+    assert figure_of(section, "separation-0")["data"][0]["y"] == [0.4, 0.6]
+    points = made_up()["points"]["geometry"]
+    assert figure_of(section, "loss-change-0")["data"][0]["y"] == points["loss_change"]["values"]
+    assert figure_of(section, "slopes-0")["data"][0]["y"] == points["slopes"]["radii"]
+    assert figure_of(section, "landscape-0")["data"][0]["z"][1][2] == 3
+    said = {each.name: each.sentence for each in section.drawings}
+    assert "vacuous" in said["mapping-0"]
+    assert "attention are not counted" in said["complexity-0"]
+    assert "nothing is certified" in said["slopes-0"]
+    assert all(len(sentence) < 240 for sentence in said.values())
+
+
+def test_margin_terms_of_several_models_stand_beside_each_other():
+    assert "margin-term" not in {each.name for each in geometry_section(one()).drawings}
+    section = geometry_section(models_of([made_up("a"), made_up("b")]))
+    bars = figure_of(section, "margin-term")["data"][0]
+    assert (bars["x"], bars["y"]) == (["a", "b"], [4.5, 4.5])
+    titles = {each.name: each.title for each in section.drawings}
+    assert titles["layers-1"].endswith(": b")
+
+
+def test_names_of_layers_without_what_all_begin_with():
+    assert inner_names(["module.conv", "module.blocks.0.conv"]) == ["conv", "blocks.0.conv"]
+    assert inner_names(["blocks.0", "blocks.1"]) == ["blocks.0", "blocks.1"]
+    assert inner_names(["a.b.c"]) == ["c"]
+    assert inner_names([]) == []
+
+
+def test_every_measurement_of_a_full_audit_has_a_meaning():
+    names = {
+        *("class_dispersion", "class_margin", "signed_class_margin", "hyperplane_distance", "centre_stability"),
+        *("local_lipschitz", "first_order_radius", "loss_change", "two_sided_loss_change", "largest_rise_of_the_loss"),
+        *("log_spectral_complexity", "log_margin_term", "share_below_margin", "mapping_bound", "vacuous_mapping_bounds"),
+        *("class_separation", "class_separation_bound"),
+    }
+    said = {name: meaning(spoken(name)) for name in names}
+    papers = ("macs", "magnma", "discriminative-noise", "representation-space")
+    assert [name for name, text in said.items() if not any(f"({paper} " in text for paper in papers)] == []
 
 
 def test_success_by_bin_by_hand():

@@ -15,15 +15,24 @@ from ..geometry.logit_margins import logit_margins
 from ..models.observing import head_of
 from ..types import Batch, Predictions
 from .attacking import attacks_of
+from .geometry_of_bounds import ITERATIONS, complexity_record, mapping_bound_record
+from .geometry_of_classes import centre_seconds, centre_stability_record, class_shapes_record
 from .geometry_of_features import displacement_record, features_record, plane_record, rounded, space_of
-from .geometry_of_noise import (
-    certified_record,
-    curvature_record,
+from .geometry_of_layers import BLOCKS, PROJECTED, layers_record
+from .geometry_of_layers import IMAGES as LAYER_IMAGES
+from .geometry_of_loss import (
+    EXACT,
+    LANCZOS,
+    LANDSCAPES,
+    RESOLUTION,
+    RIVALS,
+    SECOND,
     exact_record,
     hessian_record,
-    sensitivity_record,
-    stability_record,
+    landscape_record,
+    slopes_record,
 )
+from .geometry_of_noise import certified_record, curvature_record, sensitivity_record, stability_record
 from .records import Record, Workbook
 from .result import Geometry
 from .setting import Setting
@@ -36,22 +45,33 @@ BREAKERS = ("pgd-weak", "fgsm")  # attacks whose success a histogram of features
 
 def geometry_steps(setting: Setting) -> list[Step]:
     """The measurements that need the model; the costly ones at full depth only."""
-    draws, count = setting.depth.curvature_draws, len(setting.geometry_images)
+    cost, draws, count = setting.cost, setting.depth.curvature_draws, len(setting.geometry_images)
+    classes, exact = setting.data.num_classes, min(EXACT, count)
     chosen: dict[str, tuple[Measure, float]] = {
-        "features": (features_record, setting.cost(count)),
-        "displacement": (displacement_record, setting.cost(count, forward=3, backward=1)),
-        "sensitivity": (sensitivity_record, setting.cost(count, forward=25)),
-        "curvature": (curvature_record, setting.cost(count, forward=draws + 11, backward=draws + 1)),
+        "features": (features_record, cost(count)),
+        "displacement": (displacement_record, cost(count, forward=3, backward=1)),
+        "sensitivity": (sensitivity_record, cost(count, forward=25)),
+        "curvature": (curvature_record, cost(count, forward=draws + 11, backward=draws + 1)),
     }
     if feature_dim(setting) in (2, 3):
-        chosen["plane"] = (plane_record, setting.cost(count, forward=2))
+        chosen["plane"] = (plane_record, cost(count, forward=2))
     if setting.depth.name != "quick":
-        chosen["fisher"] = (exact_record, setting.cost(64, forward=1, backward=setting.data.num_classes))
+        chosen["fisher"] = (exact_record, cost(exact, backward=classes))
+        chosen["classes"] = (class_shapes_record, cost(count))
     if setting.depth.certified_images:
-        chosen["hessian"] = (hessian_record, setting.cost(64, forward=5 * draws, backward=5 * draws))
-        chosen["stability"] = (stability_record, setting.cost(count, forward=40))
-        chosen["certificates"] = (certified_record, setting.cost(setting.depth.certified_images, forward=1100))
-    return [Step(f"{PREFIX}{name}", partial(measured, setting, measure), cost) for name, (measure, cost) in chosen.items()]
+        second = SECOND * (draws + LANCZOS)
+        chosen["slopes"] = (slopes_record, cost(count, backward=min(RIVALS, classes - 1)))
+        chosen["hessian"] = (hessian_record, cost(exact, forward=second, backward=second))
+        chosen["landscape"] = (landscape_record, cost(LANDSCAPES, forward=RESOLUTION**2, backward=1))
+        chosen["stability"] = (stability_record, cost(count, forward=40))
+        chosen["centres"] = (centre_stability_record, cost(count) + centre_seconds(classes))
+        chosen["complexity"] = (complexity_record, cost(count, forward=3) + cost(ITERATIONS, backward=1))
+        chosen["mapping"] = (mapping_bound_record, cost(count))
+        chosen["layers"] = (layers_record, cost(min(LAYER_IMAGES, count), forward=4) + BLOCKS * PROJECTED)
+        chosen["certificates"] = (certified_record, cost(setting.depth.certified_images, forward=1100))
+    return [
+        Step(f"{PREFIX}{name}", partial(measured, setting, measure), seconds) for name, (measure, seconds) in chosen.items()
+    ]
 
 
 def feature_dim(setting: Setting) -> int | None:

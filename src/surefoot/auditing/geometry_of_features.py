@@ -66,13 +66,20 @@ def displacement_record(setting: Setting, batch: Batch) -> Record:
 
 def plane_record(setting: Setting, batch: Batch) -> Record:
     """Regions, confidence, features and the ways of a PGD attack, for a model with two or three features."""
-    images, labels = batch.images, batch.labels
-    model, few = space_of(setting.model), slice(0, PLANE_IMAGES)
-    plane = representation_plane(model, images[few], labels[few], batch_size=setting.batch_size)
-    path = attack_path(model, images[:PATHS], labels[:PATHS], batch_size=setting.batch_size)
+    model, few, fewer = space_of(setting.model), some(batch, PLANE_IMAGES), some(batch, PATHS)
+    plane = representation_plane(model, few.images, few.labels, batch_size=setting.batch_size)
+    path = attack_path(model, fewer.images, fewer.labels, batch_size=setting.batch_size)
     return Record({"figures": {"plane": {"plane": plain(plane), "path": plain(path)}}})
 
 
 def rounded(values: torch.Tensor) -> list[float]:
     """Some of the values, short enough for a page."""
     return [float(f"{value:.4g}") for value in values[:SHOWN].tolist()]
+
+
+def some(batch: Batch, count: int) -> Batch:
+    """At most `count` images from all over the batch: the first ones may all be of one class."""
+    total = len(batch.labels)
+    where = torch.linspace(0, total - 1, min(count, total), dtype=torch.float64).round().long()
+    here = where.to(batch.labels.device)
+    return Batch(batch.images[here], batch.labels[here], batch.indices[where])

@@ -1,4 +1,4 @@
-"""What a little noise does to logits and loss, in an audit: sensitivity, radius, curvature, and the certificate."""
+"""What a little noise does to logits and loss, in an audit: sensitivity, radius, curvature, stability, and the certificate."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 import torch
 
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
-from ..geometry.fisher_information import fisher_trace
-from ..geometry.hessian_spectrum import hessian_eigenvalues
-from ..geometry.input_curvatures import hessian_curvature, input_curvature
+from ..geometry.input_curvatures import input_curvature
 from ..geometry.lipschitz_radii import radius_estimates
 from ..geometry.logit_margins import margins
 from ..geometry.noise_sensitivity import sensitivity
@@ -18,14 +16,13 @@ from ..geometry.smoothing_certificates import certify
 from ..geometry.stability_under_noise import curvature_bounds
 from ..seeds import generator
 from ..types import Batch
-from .geometry_of_features import rounded, space_of
+from .geometry_of_features import rounded, some, space_of
 from .records import Record
 from .setting import Setting
 
 DRAWS = 10
 STD = 0.25  # of the noise of the certificate
 RADII = (0.0, 0.25, 0.5, 0.75)
-EXACT = 64  # images for what needs a pass for every class or a second derivative
 
 
 def sensitivity_record(setting: Setting, batch: Batch) -> Record:
@@ -60,23 +57,6 @@ def curvature_record(setting: Setting, batch: Batch) -> Record:
     return Record({"measured": measured, "figures": {"curvature": figure}})
 
 
-def exact_record(setting: Setting, batch: Batch) -> Record:
-    """Fisher trace (magnma Eq. 7), summed over classes; for few images, since every class costs a pass."""
-    found = fisher_trace(setting.model, batch.images[:EXACT], batch_size=setting.batch_size)
-    return Record({"measured": {"fisher_trace": mean_estimate(found.values.cpu(), setting.seed)}})
-
-
-def hessian_record(setting: Setting, batch: Batch) -> Record:
-    """Curvature by Hessian-vector products, and the largest eigenvalue, where the model can be differentiated twice."""
-    images, labels = batch.images, batch.labels
-    few, own = images[:EXACT], labels[:EXACT]
-    options: dict[str, Any] = {"draws": setting.depth.curvature_draws, "generator": generator(setting.seed, "hessian")}
-    found = hessian_curvature(setting.model, few, own, **options)
-    largest = hessian_eigenvalues(setting.model, few, own, generator=generator(setting.seed, "eigenvalues"))
-    measured = {"hessian_curvature": found.values, "largest_eigenvalue": largest.values}
-    return Record({"measured": {name: mean_estimate(values.cpu(), setting.seed) for name, values in measured.items()}})
-
-
 def stability_record(setting: Setting, batch: Batch) -> Record:
     """Feature and loss stability, and Thm 6.1's bounds on the eigenvalues, which assume what no network is."""
     images, labels = batch.images, batch.labels
@@ -95,10 +75,9 @@ def stability_record(setting: Setting, batch: Batch) -> Record:
 
 def certified_record(setting: Setting, batch: Batch) -> Record:
     """Certified accuracy of the smoothed classifier at some radii (Cohen et al. 2019)."""
-    images, labels = batch.images, batch.labels
-    count = setting.depth.certified_images
-    run: dict[str, Any] = {"seed": setting.seed, "indices": batch.indices[:count], "batch_size": setting.batch_size}
-    found = certify(setting.model, images[:count], labels[:count], STD, **run)
-    right = found.predictions.cpu() == labels[:count].cpu()
+    few = some(batch, setting.depth.certified_images)
+    run: dict[str, Any] = {"seed": setting.seed, "indices": few.indices, "batch_size": setting.batch_size}
+    found = certify(setting.model, few.images, few.labels, STD, **run)
+    right = found.predictions.cpu() == few.labels.cpu()
     shares = {f"{radius:g}": mean_estimate((right & (found.values.cpu() >= radius)).double(), setting.seed) for radius in RADII}
-    return Record({"measured": {"certified_accuracy": shares, "certified_noise": STD, "certified_images": count}})
+    return Record({"measured": {"certified_accuracy": shares, "certified_noise": STD, "certified_images": len(right)}})

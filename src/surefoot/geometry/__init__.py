@@ -45,6 +45,7 @@ from .logit_margins import LogitStatistics, logit_statistics, margins
 from .loss_change import LossChange, loss_change_bound
 from .loss_fields import LossField, loss_field
 from .mapping_bounds import MappingBound, mapping_bound
+from .model_blocks import main_blocks
 from .noise_sensitivity import MarginRatio, Sensitivity, margin_ratio, sensitivity
 from .noisy_answers import noisy_correct
 from .plane_starts import far_features, far_regions
@@ -136,6 +137,7 @@ __all__ = [
     "loss_change_bound",
     "loss_field",
     "loss_landscape",
+    "main_blocks",
     "mapping_bound",
     "margin_ratio",
     "margin_term",

@@ -23,6 +23,12 @@ def pooled(output: Tensor) -> Features:
     return output.mean(1) if output.ndim == 3 else output
 
 
+def pooled_square(output: Tensor) -> Features:
+    """As `pooled`, for square images: then maps with the channels last (Swin in timm) can be told by their shape."""
+    last = output.ndim == 4 and output.shape[1] == output.shape[2] != output.shape[3]
+    return output.mean((1, 2)) if last else pooled(output)
+
+
 def block_features(
     model: nn.Module,
     images: Images,
@@ -33,8 +39,8 @@ def block_features(
 ) -> dict[str, Features]:
     """The pooled output of each named block, all from one pass (discriminative-noise 7.5).
 
-    Names are those of `model.named_modules()`. A block that gives maps with the channels last (Swin in timm) needs its own
-    `pool`, such as `lambda maps: maps.mean((1, 2))`.
+    Names are those of `model.named_modules()`. A block that gives maps with the channels last (Swin in timm) needs another
+    `pool`: `pooled_square`, or one of your own.
     """
     require(len(blocks) > 0, "blocks", "at least one name", list(blocks))
     require(len(images) > 0, "images", "at least one", len(images))

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ..errors import SurefootError
 from ..seeds import generator
 
-CONVOLVE: dict[type[nn.Module], Callable[..., Tensor]] = {nn.Conv1d: F.conv1d, nn.Conv2d: F.conv2d, nn.Conv3d: F.conv3d}
+CONVOLVE: dict[Any, Callable[..., Tensor]] = {nn.Conv1d: F.conv1d, nn.Conv2d: F.conv2d, nn.Conv3d: F.conv3d}
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,21 @@ def applied(call: LayerCall, points: Tensor, power: int = 1) -> Tensor:
     layer = call.layer
     if isinstance(layer, _BatchNorm):
         return points * channels(norm_scale(call.name, layer) ** power, points)
-    weight: Tensor = layer.get_parameter("weight").detach() ** power
-    moved = F.linear(points, weight) if isinstance(layer, nn.Linear) else convolved(layer, points, weight)
+    known: Any = layer  # a parametrised weight is no parameter
+    weight: Tensor = known.weight.detach() ** power
+    moved = F.linear(points, weight) if isinstance(layer, nn.Linear) else convolved(call.name, layer, points, weight)
     return moved if call.norm is None else moved * channels(norm_scale(call.name, call.norm) ** power, moved)
 
 
-def convolved(layer: Any, points: Tensor, weight: Tensor) -> Tensor:
+def convolved(name: str, layer: Any, points: Tensor, weight: Tensor) -> Tensor:
     """A convolution with the layer's own stride, padding, dilation and groups."""
+    kind = next(each for each in CONVOLVE if isinstance(layer, each))
+    if (type(layer).forward, type(layer)._conv_forward) != (kind.forward, kind._conv_forward):
+        raise SurefootError(f"The layer '{name}' is a {type(layer).__name__}, a convolution of its own kind: not supported.")
     padding = layer.padding
     if layer.padding_mode != "zeros":
         points, padding = F.pad(points, layer._reversed_padding_repeated_twice, layer.padding_mode), 0
-    return CONVOLVE[type(layer)](points, weight, None, layer.stride, padding, layer.dilation, layer.groups)
+    return CONVOLVE[kind](points, weight, None, layer.stride, padding, layer.dilation, layer.groups)
 
 
 def norm_scale(name: str, norm: _BatchNorm) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..errors import require
 from ..seeds import generator
@@ -114,6 +115,7 @@ def held_out_losses(first: Tensor, second: Tensor, fold: int) -> list[float]:
     found = []
     for strength in STRENGTHS:
         fitted = LogisticRegression(C=strength, class_weight="balanced", max_iter=1000).fit(scaler.transform(train), answers)
-        logs = [fitted.predict_log_proba(scaler.transform(held[1 - fold :: 2].numpy())) for held in (first, second)]
-        found.append(-float(logs[0][:, 0].mean() + logs[1][:, 1].mean()) / 2)
+        heights = [fitted.decision_function(scaler.transform(held[1 - fold :: 2].numpy())) for held in (first, second)]
+        losses = [F.softplus(torch.as_tensor(sign * height)) for sign, height in zip((1, -1), heights, strict=True)]
+        found.append(float(losses[0].mean() + losses[1].mean()) / 2)
     return found

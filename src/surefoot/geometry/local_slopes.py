@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..errors import require
+from ..errors import SurefootError, require
 from ..models.observing import evaluating
 from ..types import Images, Labels, check_labels
 from .batching import slices
@@ -50,9 +50,16 @@ def local_lipschitz(
             gaps = logits.gather(1, right) - logits.gather(1, others)
             slopes = []
             for rival in range(count):
-                gradient = torch.autograd.grad(gaps[:, rival].sum(), points, retain_graph=rival + 1 < count)[0]
-                slopes.append(norms(gradient))
+                slopes.append(norms(slope(gaps[:, rival], points, keep=rival + 1 < count)))
             steep = torch.stack(slopes, 1)
             steepest.append(steep.amax(1))
             nearest.append((gaps.detach() / steep).amin(1).clamp_min(0))
     return LocalLipschitz(torch.cat(steepest), torch.cat(nearest), count)
+
+
+def slope(gaps: Tensor, points: Images, keep: bool) -> Tensor:
+    """The gradient of each image's number at the pixels; `keep` for another one after it."""
+    found = torch.autograd.grad(gaps.sum(), points, retain_graph=keep, allow_unused=True)[0] if gaps.requires_grad else None
+    if found is None:
+        raise SurefootError("The model does not react to its input: no gradient reaches the images.")
+    return found

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ..corruptions.levels import add_gaussian_noise
 from ..errors import require
 from ..types import Features, Images, Labels
-from .layer_features import block_features
+from .layer_features import block_features, pooled
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,15 @@ def layer_projection(
     seed: int = 0,
     batch_size: int = 256,
     progress: bool = False,
+    pool: Callable[[Tensor], Features] = pooled,
 ) -> LayerProjection:
     """Pooled features of each block for clean images and for the same with Gaussian noise of this level (clipped to [0, 1]).
 
     Clean and noisy features of a block go through one projection together, so that their places can be compared.
     """
     noisy = add_gaussian_noise(images, level, seed=seed)
-    before = block_features(model, images, blocks, batch_size=batch_size, progress=progress)
-    after = block_features(model, noisy, blocks, batch_size=batch_size, progress=progress)
+    before = block_features(model, images, blocks, pool, batch_size, progress)
+    after = block_features(model, noisy, blocks, pool, batch_size, progress)
     both = [projection(torch.cat([before[name], after[name]])) for name in before]
     places = torch.stack(both)
     return LayerProjection(tuple(before), level, places[:, : len(images)], places[:, len(images) :], labels)

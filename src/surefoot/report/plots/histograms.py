@@ -34,3 +34,18 @@ def histogram(groups: Mapping[str, Numbers], x: str, *, logarithmic: bool = Fals
             hovertemplate="%{x}: %{y:.1%}",
         )
     return figure
+
+
+def bars(values: Numbers, x: str, bins: int = 40) -> go.Figure:
+    """Shares of images by value, counted here, so that the page's table has the numbers that are drawn."""
+    held = [value for value in values if value is not None]
+    low, high = (min(held), max(held)) if held else (0.0, 1.0)
+    width = (high - low) / bins or 1.0
+    counts = [0] * bins
+    for value in held:
+        counts[min(int((value - low) / width), bins - 1)] += 1
+    figure = new_figure(x, "share of the images", bargap=0, showlegend=False)
+    middles = [low + (place + 0.5) * width for place in range(bins)]
+    shares = [count / len(held) if held else 0.0 for count in counts]
+    figure.add_bar(x=middles, y=shares, marker={"color": COLOURS[0]}, opacity=0.8, hovertemplate="%{x:.3g}: %{y:.1%}")
+    return figure

@@ -41,3 +41,13 @@ def models_of(audits: Sequence[Audit]) -> list[Model]:
         shown = name if seen[name] == 1 else f"{name} ({seen[name]})"
         found.append(Model(shown, COLOURS[place % len(COLOURS)], audit))
     return found
+
+
+def geometry_of(model: Model) -> dict[str, Any]:
+    """What the figures of geometry draw; nothing for an audit without it."""
+    return model.audit["points"].get("geometry") or {}
+
+
+def owner(model: Model, models: Sequence[Model]) -> str:
+    """Whose figure it is, at the end of a title, where there are several."""
+    return f": {model.name}" if len(models) > 1 else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..figures import Drawing, drawing
 from ..words import attack_name
-from .base import Model
+from .base import Model, geometry_of, owner
 
 BINS = 20
 
@@ -21,8 +21,7 @@ def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
 
     found = []
     for place, model in enumerate(models):
-        points = model.audit["points"].get("geometry") or {}
-        whose = f": {model.name}" if len(models) > 1 else ""
+        points, whose = geometry_of(model), owner(model, models)
         if features := points.get("features"):
             said = (
                 "Each point is an image: how large its features are, how well they point at the centre of their class, and in "

@@ -7,8 +7,12 @@ from typing import Any
 
 from ..words import short, spoken
 from .base import Model, Section
+from .complexity import complexity_drawings
 from .curvature import curvature_drawings
 from .features import feature_drawings
+from .layers import layer_drawings
+from .shapes import shape_drawings
+from .slopes import slope_drawings
 
 MEANINGS = {
     "mean margin": "the right logit minus the best of the others; larger is safer for logits of the same size (macs Eq. 3)",
@@ -24,6 +28,11 @@ MEANINGS = {
     "hessian curvature": "the same from the Hessian itself; nets with kinks (ReLU) differ",
     "largest eigenvalue": "of the Hessian of the loss in the image",
     "fisher trace": "how much the answer depends on small changes of the image (magnma Eq. 7)",
+    "local lipschitz": "how steeply the lead over another class falls; smaller is steadier (macs Thm 4.5, small r)",
+    "first order radius": "distance to another answer if the slope stayed as it is; no certificate (macs Thm 4.5, small r)",
+    "loss change": "how much the loss can grow within a distance of 0.1, to second order (magnma Thm 1, Eq. 11)",
+    "two sided loss change": "the same for a loss that may also bend downwards (magnma Thm 1)",
+    "largest rise of the loss": "within a distance of 1 along the gradient and across it (discriminative-noise Fig. 11)",
     "feature rms": "size of the features; confidence grows with it (representation-space Tab. 2)",
     "feature rms deviation": "its spread over images",
     "feature cosine": "how well features point at their class centre; 1 is exactly (representation-space Tab. 2)",
@@ -36,6 +45,18 @@ MEANINGS = {
     "neural collapse": "distance from classes that are single points, equally far apart; 0 is complete collapse",
     "perturbation rms": "how far FGSM at 8/255 moves the features (representation-space Fig. 7)",
     "perturbation correlation": "whether large features are moved further",
+    "class dispersion": "largest distance within a class, mean of the classes (discriminative-noise Def. 3.1)",
+    "class margin": "least distance of a class to a boundary, mean of the classes (discriminative-noise Def. 5.1)",
+    "signed class margin": "the same, below 0 where an image is on the wrong side (discriminative-noise Def. 5.1)",
+    "hyperplane distance": "of an image's features to the nearest boundary, below 0 where wrong (discriminative-noise Eq. 10)",
+    "centre stability": "class centres over 18 optimiser settings; cosines near 1 are stable (representation-space Tab. 9)",
+    "class separation": "of pairs of classes at a layer, 0 to 0.693: apart entirely (discriminative-noise Thm 6.3)",
+    "class separation bound": "what the last layer forces on those before it; 0 says nothing (discriminative-noise Thm 6.3)",
+    "log spectral complexity": "logarithm of R_f, how much the layers can stretch; without shortcuts (macs Def. 4.1)",
+    "log margin term": "logarithm of R_f B / (margin sqrt n): a term to compare by, not a bound (macs Thm 4.2)",
+    "share below margin": "of training images with a margin below 1, the other part of the theorem (macs Thm 4.2)",
+    "mapping bound": "on the share outside a class's ball, best class; vacuous from 1 on (discriminative-noise Thm 6.2)",
+    "vacuous mapping bounds": "share of the classes for which that bound says nothing (discriminative-noise Thm 6.2)",
     "feature distance under noise": "how far noise moves the features (discriminative-noise Def. 6.1)",
     "loss outside": "loss where features have left their neighbourhood (discriminative-noise Def. 6.1)",
     "eigenvalue upper bound": "discriminative-noise Thm 6.1; it assumes a quadratic loss",
@@ -52,7 +73,8 @@ def geometry_section(models: Sequence[Model]) -> Section:
     names = list(dict.fromkeys(name for row in numbers for name in row))
     rows = [{"name": name, "meaning": meaning(name), "cells": [row.get(name) for row in numbers]} for name in names]
     notes = [(model.name, note) for model in models for note in model.audit["geometry"].get("notes", ())]
-    drawings = (*feature_drawings(models), *curvature_drawings(models))
+    inside = (*feature_drawings(models), *shape_drawings(models), *layer_drawings(models))
+    drawings = (*inside, *curvature_drawings(models), *slope_drawings(models), *complexity_drawings(models))
     return Section("geometry", "Why: the geometry behind it", {"rows": rows, "notes": notes, "models": models}, drawings)
 
 
