@@ -11,7 +11,8 @@ NASTY = "<script>alert(1)</script>"
 
 
 def cell(mean, best=False, difference=None):
-    return {"mean": mean, "shown": f"{mean:.1f}", "spread": "0.2", "best": best, "difference": difference}
+    mark = "≈" if difference and difference["within_noise"] else ""
+    return {"mean": mean, "shown": f"{mean:.1f}", "spread": "0.2", "mark": mark, "best": best, "difference": difference}
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from tiny import cells, write
 
 from surefoot.errors import SurefootError
 from surefoot.studies.cells import whole
-from surefoot.studies.layout import build_table
+from surefoot.studies.layout import Entry, build_table
+from surefoot.studies.metrics import Metric
 from surefoot.studies.reading import read_study
-from surefoot.studies.rendering import differences, published_text, render, wins_text
+from surefoot.studies.rendering import differences, latex_cell, number, published_text, render, wins_text
 from surefoot.studies.results import Results
+from surefoot.studies.statistics import Spread
 from surefoot.studies.winning import count_wins
 
 CHANGES = {
@@ -51,6 +53,15 @@ def test_differences_by_hand(filled):
     lines = differences(build_table(study, found, results)).splitlines()
     assert len(lines) == 5  # the baseline has no row
     assert lines[4].startswith("| focal | 3 | +5.33 (+3.90 to +6.77) | -0.033 (-0.320 to +0.254) ≈ |")
+
+
+def test_large_numbers_are_whole():
+    metric = Metric("curvature", False)
+    shown = [number(value, metric) for value in (0.12345, 999.9994, 88130.628, -1e6)]
+    assert shown == ["0.123", "999.999", "88,131", "-1,000,000"]
+    assert number(73696.4, metric, "+") == "+73,696"
+    entry = Entry(Spread(88130.628, 10668.2, 2))
+    assert latex_cell(entry, metric) == r"$88{,}131 \pm 10{,}668$"
 
 
 def test_comma_separated_values_are_not_rounded(filled):
@@ -116,7 +127,8 @@ def test_an_axis_in_the_columns(tmp_path):
         results.add(cell.name, cell.measure_name("clean"), cell.measure["clean"], value, {})
     lines = render(build_table(read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, results), "md").splitlines()
     assert lines[2] == "| method | 0.5: accuracy % ↑ | 1.0: accuracy % ↑ |"
-    assert lines[4:6] == ["| cross-entropy | 20.00 | 40.00 |", "| focal | **25.00** | **50.00** |"]
+    assert lines[4:6] == ["| cross-entropy | 20.00 | 40.00 |", "| focal | **25.00** ? | **50.00** ? |"]
+    assert lines[7] == "?: one seed, which cannot tell a difference from noise."
 
 
 def test_wins_and_ties_by_hand(tmp_path):

@@ -12,9 +12,10 @@ from ..errors import UnknownName
 from .layout import Entry, Table, as_pair
 from .metrics import Metric, metric_of
 from .schema import AXES, Study
+from .statistics import Difference
 from .winning import Wins
 
-NOISE = "≈"
+NOISE, UNKNOWN = "≈", "?"
 
 
 def render(table: Table, format: str) -> str:
@@ -25,7 +26,7 @@ def render(table: Table, format: str) -> str:
 
 
 def markdown(table: Table) -> str:
-    """Mean ± deviation over seeds; the best bold; ≈ where the difference from the baseline is within noise."""
+    """Mean ± deviation over seeds; the best bold; marked where the difference from the baseline is within noise."""
     titles = [*table.axes, *(column.title for column in table.columns)]
     lines = [f"**{table.title}**", "", line(titles), line(["---"] * len(table.axes) + ["---:"] * len(table.columns))]
     for key, entries in table.rows.items():
@@ -45,12 +46,20 @@ def cell(entry: Entry | None, metric: Metric) -> str:
     value = number(entry.spread.mean, metric)
     value = f"**{value}**" if entry.best else value
     value += "" if math.isnan(entry.spread.deviation) else f" ± {number(entry.spread.deviation, metric)}"
-    value += f" {NOISE}" if entry.difference is not None and entry.difference.within_noise else ""
+    value += f" {mark}" if (mark := mark_of(entry.difference)) else ""
     return value if entry.published is None else f"{value} [paper: {pair(entry.published, metric)}]"
 
 
-def number(value: float, metric: Metric) -> str:
-    return f"{value:.{metric.digits}f}" if abs(value) < 1e5 else f"{value:.3g}"
+def mark_of(difference: Difference | None) -> str:
+    """What seeds cannot tell from none, and what a single seed cannot say."""
+    if difference is None or difference.within_noise is False:
+        return ""
+    return UNKNOWN if difference.within_noise is None else NOISE
+
+
+def number(value: float, metric: Metric, sign: str = "") -> str:
+    """With the digits of the metric; large ones as whole numbers."""
+    return f"{value:{sign}.{metric.digits}f}" if abs(value) < 1000 else f"{value:{sign},.0f}"
 
 
 def pair(published: tuple[float, float | None], metric: Metric) -> str:
@@ -61,10 +70,13 @@ def pair(published: tuple[float, float | None], metric: Metric) -> str:
 def notes(table: Table) -> list[str]:
     """What the marks mean."""
     out = [f"{table.finished} of {table.cells} cells are finished." if table.finished < table.cells else ""]
-    if table.baseline is not None:
+    marks = {mark_of(entry.difference) for entries in table.rows.values() for entry in entries if entry is not None}
+    if NOISE in marks:
         out.append(
             f"{NOISE}: within noise of {table.baseline} (the 95 % t interval of the difference, paired over seeds, has 0)."
         )
+    if UNKNOWN in marks:
+        out.append(f"{UNKNOWN}: one seed, which cannot tell a difference from noise.")
     return [text for text in out if text]
 
 
@@ -93,6 +105,7 @@ def plain_cell(entry: Entry | None, metric: Metric) -> dict[str, Any] | None:
         "mean": found.mean,
         "shown": number(found.mean, metric),
         "spread": deviation,
+        "mark": mark_of(away),
         "best": entry.best,
         "difference": between,
     }
@@ -113,12 +126,10 @@ def differences(table: Table) -> str:
         for difference, column in zip(found, table.columns, strict=True):
             if difference is None:
                 shown.append("-")
-            elif difference.count == 1:
-                shown.append(f"{difference.mean:+.{column.metric.digits}f}")
             else:
-                low, high = (f"{value:+.{column.metric.digits}f}" for value in (difference.low, difference.high))
-                mark = f" {NOISE}" if difference.within_noise else ""
-                shown.append(f"{difference.mean:+.{column.metric.digits}f} ({low} to {high}){mark}")
+                value, low, high = (number(v, column.metric, "+") for v in (difference.mean, difference.low, difference.high))
+                interval = f" ({low} to {high})" if difference.count > 1 else ""
+                shown.append(f"{value}{interval} {mark_of(difference)}".strip())
         seeds = max(difference.count for difference in found if difference is not None)
         lines.append(line([*key, str(seeds), *shown]))
     return "\n".join(lines) + "\n" if len(lines) > 4 else ""
@@ -183,9 +194,10 @@ def latex_cell(entry: Entry | None, metric: Metric) -> str:
     mean = number(entry.spread.mean, metric)
     mean = rf"\mathbf{{{mean}}}" if entry.best else mean
     spread = "" if math.isnan(entry.spread.deviation) else rf" \pm {number(entry.spread.deviation, metric)}"
-    noise = r"^{\approx}" if entry.difference is not None and entry.difference.within_noise else ""
+    mark = mark_of(entry.difference).replace(NOISE, r"\approx")
+    noise = f"^{{{mark}}}" if mark else ""
     said = "" if entry.published is None else f" [{entry.published[0]:g}]"
-    return f"${mean}{spread}{noise}${said}"
+    return f"${mean}{spread}{noise}${said}".replace(",", "{,}")
 
 
 def escaped(text: str) -> str:
