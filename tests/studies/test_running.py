@@ -85,6 +85,13 @@ def test_every_shipped_study_runs_at_smoke_scale(tmp_path):
     assert len(list((tmp_path / "work" / "runs").glob("*/model.safetensors"))) < 12
 
 
+def test_a_study_that_is_stopped_leaves_its_table(tmp_path):
+    """Saved before the first cell and after each."""
+    found, results, saved = cells(tmp_path), Results(tmp_path / "results"), []
+    run(found, tmp_path, save=lambda: saved.append([len(results.missing(cell)) for cell in found]))
+    assert saved == [[1, 1], [0, 1], [0, 0]]
+
+
 def test_a_cell_says_where_it_comes_from(tmp_path):
     found = cells(tmp_path, methods={"focal": {"name": "focal", "gamma": 3}}, baseline=None)
     run(found, tmp_path)
@@ -187,6 +194,7 @@ def test_a_killed_study_goes_on_from_the_last_epoch(tmp_path):
     history = next(runs.glob("*/history.jsonl"))
     done = [json.loads(line) for line in history.read_text().splitlines()]
     assert 1 <= len(done) < 12
+    assert "0 of 1 cells are finished" in (tmp_path / "results" / f"{path.stem}.md").read_text()
     again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "1 cells, 0 finished before, 1 to do" in again.stderr
     assert "| cross-entropy |" in again.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,10 +97,10 @@ def run(
     used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     place = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
-    report = run_study(cells, used, Results(folder), place, threads=each, device=device, processes=processes)
     flags = {"scale": scale, "root": root and "DIR", "only": only_, "seeds": seeds, "jobs": jobs, "threads": threads}
     flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
-    save_tables(name, command_of(name, flags), chosen, cells, Results(folder))
+    save = partial(save_tables, name, command_of(name, flags), chosen, cells, Results(folder))
+    report = run_study(cells, used, Results(folder), place, threads=each, device=device, processes=processes, save=save)
     if not quiet:
         print(text_of(chosen, cells, Results(folder), format), end="")
     if report.failed:

@@ -52,17 +52,23 @@ def run_study(
     device: str = "auto",
     processes: int = 1,
     tell: Callable[[str], None] = logger.info,
+    save: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Compute what is missing; a cell that fails is told with its log and stops no other."""
+    """Compute what is missing; a cell that fails is told with its log and stops no other.
+
+    `save` is called at first and whenever a cell has ended, so that a study which is stopped leaves its tables.
+    """
     if work.resolve().is_relative_to(results.folder.resolve()):
         raise SurefootError(f"work must be outside of the results, got '{work}' in '{results.folder}'.")
     todo = plan(cells, results, work, threads, device, processes)
     names = {cell.name: title_of(cell) for cell in cells}
     count = len({cell.name for cell in cells})
     tell(f"{count} cells, {count - len(todo)} finished before, {len(todo)} to do")
+    save()
     outcomes = []
     for outcome in engine.run(todo):
         outcomes.append(outcome)
+        save()
         how = f"{outcome.seconds:.0f} s" if outcome.ok else f"FAILED: {outcome.said} (log: {outcome.log})"
         tell(f"[{len(outcomes)}/{len(todo)}] {names[outcome.cell]}: {how}")
     return Report(count, count - len(todo), tuple(outcomes))
