@@ -105,3 +105,10 @@ def shared_data() -> Path:
     if not (folder / "mnist.tar.gz").is_file():
         pytest.skip("no shared data sets beside the repo (SUREFOOT_SHARED_DATA)")
     return folder
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal of 80 columns, as rich is told of one."""
+    for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)

@@ -20,13 +20,6 @@ def train_two_epochs(progress=True):
             history.end_epoch(dict(found), 1234.5)
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    """A terminal of 80 columns, as rich is told of one."""
-    for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "TERM": "xterm"}.items():
-        monkeypatch.setenv(name, value)
-
-
 def test_a_log_gets_a_line_for_each_epoch(capsys):
     train_two_epochs()
     line = "validation 71.2%, ECE 4.3%  1234 images/s  cross entropy 1.250  consistency 0.500  margin 0.250"

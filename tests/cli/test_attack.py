@@ -15,7 +15,7 @@ def folder(run, here):
     return "r"
 
 
-def test_the_curve_as_table_json_and_csv(surefoot, folder, here, digits):
+def test_the_curve_as_table_json_and_csv(surefoot, folder, here, digits, terminal):
     command = ("attack", folder, "--max-images", 60, "--eps", "0,2/255,8/255", "--set", "steps=3", "--no-check")
     shown = surefoot(*command)
     assert shown.code == 0, shown.err

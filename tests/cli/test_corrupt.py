@@ -18,7 +18,7 @@ def test_writes_copies_and_goes_on(surefoot, here):
     assert refused.err == "surefoot: 'out' holds other copies: seed is 0 there and 1 here.\n"
 
 
-def test_progress_and_the_folder_are_shown(surefoot, here):
+def test_progress_and_the_folder_are_shown(surefoot, here, terminal):
     found = surefoot(
         "corrupt", "--data", "digits", "--max-images", 20, "--output", "out", "--names", "fog", "--layout", "folders"
     )
