@@ -31,6 +31,29 @@ def test_apart_and_together(images):
     assert not torch.allclose(together[1], apart[1], atol=1e-2)
 
 
+def test_statistics_of_clean_images_alone(images):
+    """The logits and gradients of "apart"; what is kept for evaluation is what the clean batch alone would leave."""
+    other = images.flip(0) ** 2
+    kept, apart, alone = normed(), normed(), normed()
+    alone(images)
+    for net, choice in ((kept, "clean"), (apart, "apart")):
+        sum(logits.square().mean() for logits in logits_of(net, [images, other], choice)).backward()
+    for mine, theirs in zip(kept.parameters(), apart.parameters(), strict=True):
+        assert torch.equal(mine.grad, theirs.grad)
+    assert torch.equal(kept[1].running_mean, alone[1].running_mean)
+    assert torch.equal(kept[1].running_var, alone[1].running_var)
+    assert kept[1].num_batches_tracked == 1
+    assert not torch.allclose(kept[1].running_mean, apart[1].running_mean, atol=1e-3)
+    assert kept[1].track_running_stats
+
+
+def test_clean_statistics_come_back_after_an_error(images):
+    net = normed()
+    with pytest.raises(RuntimeError):
+        logits_of(net, [images, images[:, :2]], "clean")
+    assert net[1].track_running_stats
+
+
 def test_without_batch_norm_one_pass_is_the_same(images):
     torch.manual_seed(0)
     calls = []

@@ -1,14 +1,15 @@
 """Clean and perturbed images through one model.
 
 Batch norm makes a difference: it may take its statistics over clean and perturbed images apart, one pass each, or together, one
-pass over all. Methods name their choice as `batch_norm`. A model without batch norm gives the same either way and always gets
-one pass, which keeps an accelerator busier.
+pass over all. Methods name their choice as `batch_norm`. "clean" trains the same weights as "apart", but the statistics that it
+keeps for later are those of the clean images, which come first. A model without batch norm gives the same either way and always
+gets one pass, which keeps an accelerator busier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..models.observing import head_of, observed
 from ..types import Images, Logits, Outputs
 
-CHOICES = ("apart", "together")
+CHOICES = ("apart", "together", "clean")
 
 
 def check_batch_norm(choice: str) -> str:
@@ -60,11 +61,27 @@ def run(call: Callable[[nn.Module, Images], Any], model: nn.Module, batches: Seq
                 return list(zip(*(part.split(sizes) for part in found), strict=True))
             return list(found.split(sizes))
         inner = model.module if isinstance(model, DistributedDataParallel) else model
-        return [call(model if number == 0 else inner, images) for number, images in enumerate(batches)]
+        first, *others = batches
+        found = [call(model, first)]
+        with untracked(inner) if batch_norm == "clean" else nullcontext():
+            return found + [call(inner, images) for images in others]
     except ValueError as error:
         if "more than 1 value per channel" in str(error):
             raise SurefootError("images must be at least 2 to train a model with batch norm, got 1.") from error
         raise
+
+
+@contextmanager
+def untracked(model: nn.Module) -> Iterator[None]:
+    """Batch norm normalises by the batch, as in training, and forgets its statistics."""
+    layers = [layer for layer in model.modules() if isinstance(layer, _BatchNorm) and layer.track_running_stats]
+    for layer in layers:
+        layer.track_running_stats = False
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.track_running_stats = True
 
 
 def has_batch_norm(model: nn.Module) -> bool:
