@@ -25,7 +25,7 @@ class MaCS(Objective):
 
     gamma(x) = f_y - max over j != y of f_j (Eq. 3). T is blur, then noise (section 3.3), or the given view; the gradient goes
     through both sides of D (Algorithm 1). `batch_norm` says whether batch norm sees clean and perturbed images "apart", as in
-    Algorithm 1, or "together".
+    Algorithm 1, or "together"; "clean" is apart, with the statistics of the clean images kept for evaluation.
 
     `consistency_stride` n measures D on every n-th image of the batch, which must be shuffled: the same term from fewer images.
     It costs about 1 + 1 / n of a cross-entropy step in place of 2; docs/how-to-choose.md says what is kept.
