@@ -1,6 +1,7 @@
 """A depth that measures a little of everything, so that tests of the audit are quick."""
 
 import pytest
+import torch
 
 from surefoot.auditing.depths import Depth
 
@@ -24,3 +25,19 @@ def small() -> Depth:
         certified_images=0,
         corruptions=("gaussian_noise", "contrast"),
     )
+
+
+class Squared(torch.nn.Module):
+    """A model that does not end in a linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3072, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.layer(images.flatten(1)).square()
+
+
+@pytest.fixture
+def squared() -> Squared:
+    return Squared()

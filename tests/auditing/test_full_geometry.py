@@ -197,17 +197,8 @@ def test_few_images_come_from_all_classes():
     assert of_some_classes(batch).labels.unique().tolist() == list(range(CLASSES))
 
 
-def test_what_a_head_that_is_not_linear_leaves(digits, only):
-    class Squared(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(3072, 10)
-
-        def forward(self, images):
-            return self.layer(images.flatten(1)).square()
-
-    torch.manual_seed(0)
-    result = sf.audit(Squared(), digits, depth=only, progress=False).geometry
+def test_what_a_head_that_is_not_linear_leaves(digits, only, squared):
+    result = sf.audit(squared, digits, depth=only, progress=False).geometry
     for name in ("class shapes", "centre stability", "mapping bound", "layers"):
         assert any(note.startswith(f"{name}: Squared must end in one linear layer") for note in result.notes), name
     assert {"local_lipschitz", "loss_change", "largest_rise_of_the_loss", "log_margin_term"} <= result.measured.keys()

@@ -63,16 +63,8 @@ def test_a_plane_where_there_is_one(digits, only):
     assert len(plane["path"]["features"]) > 1
 
 
-def test_what_a_model_does_not_allow_is_said(digits, only):
-    class Squared(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(3072, 10)
-
-        def forward(self, images):
-            return self.layer(images.flatten(1)).square()
-
-    found = sf.audit(Squared(), digits, depth=only, progress=False).geometry
+def test_what_a_model_does_not_allow_is_said(digits, only, squared):
+    found = sf.audit(squared, digits, depth=only, progress=False).geometry
     assert any(note.startswith("features: Squared must end in one linear layer") for note in found.notes)
     assert "feature_rms" not in found.measured
     assert "curvature" in found.measured

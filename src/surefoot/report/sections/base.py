@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..figures import Drawing
+from ..figures import Drawing, drawing
 from ..plots.base import COLOURS
 from ..words import Audit
+
+if TYPE_CHECKING:
+    from plotly import graph_objects as go
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,25 @@ def geometry_of(model: Model) -> dict[str, Any]:
 def owner(model: Model, models: Sequence[Model]) -> str:
     """Whose figure it is, at the end of a title, where there are several."""
     return f": {model.name}" if len(models) > 1 else ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A figure for every model that has its points; the sentence may take values of them: {0[level]:g}."""
+
+    points: str
+    name: str
+    title: str
+    said: str
+    draw: Callable[[Any], go.Figure]
+
+
+def drawings_of(models: Sequence[Model], kinds: Sequence[Kind]) -> list[Drawing]:
+    """Model by model, the kinds in their order."""
+    found = []
+    for place, model in enumerate(models):
+        for kind in kinds:
+            if points := geometry_of(model).get(kind.points):
+                title = kind.title + owner(model, models)
+                found.append(drawing(f"{kind.name}-{place}", title, kind.said.format(points), kind.draw(points)))
+    return found

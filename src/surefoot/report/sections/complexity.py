@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..figures import Drawing, drawing
-from .base import Model, geometry_of, owner
+from .base import Kind, Model, drawings_of, geometry_of
+
+if TYPE_CHECKING:
+    from plotly import graph_objects as go
+
+
+LAYERS = (
+    "How much each layer can stretch what enters it (spectral) and how large it is in all (Frobenius), which R_f is made of; "
+    "shortcuts and attention are not counted."
+)
+TERMS = "The margin term of each model, as a logarithm: smaller is better within one architecture; it is no bound."
 
 
 def complexity_drawings(models: Sequence[Model]) -> list[Drawing]:
@@ -13,21 +24,14 @@ def complexity_drawings(models: Sequence[Model]) -> list[Drawing]:
     from ..plots.margin_term import margin_term_figure
     from ..plots.spectral_complexity import spectral_complexity_figure
 
-    found, terms = [], {}
-    for place, model in enumerate(models):
-        if norms := geometry_of(model).get("complexity"):
-            said = (
-                "How much each layer can stretch what enters it (spectral) and how large it is in all (Frobenius), which "
-                "R_f is made of; shortcuts and attention are not counted."
-            )
-            whose = owner(model, models)
-            figure = spectral_complexity_figure({**norms, "names": inner_names(norms["names"])})
-            found.append(drawing(f"complexity-{place}", f"Norms of the layers{whose}", said, figure))
-            if norms["log_term"] is not None:
-                terms[model.name] = norms
+    def norms(points: dict[str, Any]) -> go.Figure:
+        return spectral_complexity_figure({**points, "names": inner_names(points["names"])})
+
+    found = drawings_of(models, [Kind("complexity", "complexity", "Norms of the layers", LAYERS, norms)])
+    held = {model.name: geometry_of(model).get("complexity") or {} for model in models}
+    terms = {name: points for name, points in held.items() if points.get("log_term") is not None}
     if len(terms) > 1:
-        said = "The margin term of each model, as a logarithm: smaller is better within one architecture; it is no bound."
-        found.append(drawing("margin-term", "Margin term", said, margin_term_figure(terms)))
+        found.append(drawing("margin-term", "Margin term", TERMS, margin_term_figure(terms)))
     return found
 
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ..figures import Drawing, drawing
-from .base import Model, geometry_of, owner
+from ..figures import Drawing
+from .base import Kind, Model, drawings_of
 from .complexity import inner_names
+
+if TYPE_CHECKING:
+    from plotly import graph_objects as go
+
+CLASSES = (
+    "Images by class (colour) at layers from first to last, clean above and with Gaussian noise of {0[level]:g} below: good "
+    "layers keep the clusters apart in both rows. How far apart means nothing in t-SNE."
+)
+SEPARATION = (
+    "How separate pairs of classes are at each layer, estimated from below: at log 2 they do not overlap at all; the other "
+    "line is what the last layer forces on those before it, and says nothing at 0."
+)
 
 
 def layer_drawings(models: Sequence[Model]) -> list[Drawing]:
@@ -14,22 +27,19 @@ def layer_drawings(models: Sequence[Model]) -> list[Drawing]:
     from ..plots.layer_projection import layer_projection_figure
     from ..plots.separation_by_layer import separation_by_layer_figure
 
-    found = []
-    for place, model in enumerate(models):
-        points, whose = geometry_of(model), owner(model, models)
-        if layers := points.get("layers"):
-            said = (
-                "Images by class (colour) at layers from first to last, clean above and with Gaussian noise of "
-                f"{layers['level']:g} below: good layers keep the clusters apart in both rows. How far apart means nothing "
-                "in t-SNE."
-            )
-            figure = layer_projection_figure({**layers, "blocks": inner_names(layers["blocks"])})
-            found.append(drawing(f"layers-{place}", f"Classes at each layer{whose}", said, figure))
-        if separation := points.get("separation"):
-            said = (
-                "How separate pairs of classes are at each layer, estimated from below: at log 2 they do not overlap at "
-                "all; the other line is what the last layer forces on those before it, and says nothing at 0."
-            )
-            figure = separation_by_layer_figure({**separation, "blocks": inner_names(separation["blocks"])})
-            found.append(drawing(f"separation-{place}", f"Separation of classes by layer{whose}", said, figure))
-    return found
+    kinds = (
+        Kind("layers", "layers", "Classes at each layer", CLASSES, with_inner_names(layer_projection_figure)),
+        Kind(
+            "separation",
+            "separation",
+            "Separation of classes by layer",
+            SEPARATION,
+            with_inner_names(separation_by_layer_figure),
+        ),
+    )
+    return drawings_of(models, kinds)
+
+
+def with_inner_names(draw: Callable[..., go.Figure]) -> Callable[[dict[str, Any]], go.Figure]:
+    """The figure with short names of blocks."""
+    return lambda points: draw({**points, "blocks": inner_names(points["blocks"])})
