@@ -12,3 +12,10 @@ def test_recipes_become_runs_audits_and_rows(tmp_path, quicker):
     for name in recipes:
         assert {"recipe.yaml", "model.safetensors", "audit.json"} <= {path.name for path in (tmp_path / name).iterdir()}
     assert rows["focal"]["NLL"] != rows["cross-entropy"]["NLL"]
+
+
+def test_a_log_says_which_model_is_trained(tmp_path, quicker, caplog):
+    recipe = Recipe.check({"data": "digits", "model": "small-resnet", "objective": "focal", "training": {"epochs": 1}})
+    with caplog.at_level("INFO"):
+        next(iter(run_grid({"ours": recipe}, tmp_path)))
+    assert "training ours" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from ..auditing.measuring import audit
 from ..auditing.result import Audit
 from ..training.recipes import Recipe
+
+logger = logging.getLogger(__name__)
 
 
 def run_grid(
@@ -22,6 +25,8 @@ def run_grid(
     """Each recipe in its own folder below `output`, trained and audited, one after the other."""
     for name, recipe in recipes.items():
         folder = Path(output) / name
+        if progress:
+            logger.info("training %s", name)
         run = recipe.run(output=folder, device=device, overwrite=overwrite, progress=progress)
         data = recipe.load_data()
         options: dict[str, Any] = {"seed": recipe.seed, "device": device, "output": folder, "progress": progress}
