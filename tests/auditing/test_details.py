@@ -16,6 +16,7 @@ from surefoot.auditing.frames import numbers_of
 from surefoot.auditing.sliding import feature_scale_grid, grid, temperature_grid
 from surefoot.auditing.subgroups import class_results, group_results, read_groups
 from surefoot.errors import NotFound, SurefootError, UnknownName
+from surefoot.seeds import generator
 from surefoot.types import Predictions
 
 
@@ -115,9 +116,21 @@ def test_a_threshold_is_judged_on_other_images(answers):
     assert found.thresholds == (bound,)
     assert found.coverage == pytest.approx(kept.double().mean().item())
     assert found.risk == pytest.approx((~judged.correct)[kept].double().mean().item())
-    (crossed,) = thresholds(answers, [0.1], 0)
-    assert len(crossed.thresholds) == 2
-    assert 0 <= crossed.risk < 0.2
+
+
+def test_each_half_chooses_the_threshold_of_the_other(answers):
+    (found,) = thresholds(answers, [0.1], 0)
+    halves = torch.randperm(len(answers), generator=generator(0, "halves")) % 2
+    kept = wrong = 0
+    for half in (0, 1):
+        own, other = answers[(halves == half).nonzero().flatten()], answers[(halves != half).nonzero().flatten()]
+        bound = lowest(other.confidences.double(), ~other.correct, 0.1)
+        assert found.thresholds[half] == bound
+        sure = own.confidences.double() >= bound
+        kept, wrong = kept + int(sure.sum()), wrong + int((sure & ~own.correct).sum())
+    assert found.thresholds[0] != found.thresholds[1]
+    assert found.coverage == pytest.approx(kept / len(answers))
+    assert found.risk == pytest.approx(wrong / kept)
 
 
 def test_nothing_is_answered_where_no_threshold_holds():

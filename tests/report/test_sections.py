@@ -157,6 +157,8 @@ def test_deeper_figures_show_the_points_and_say_how_to_read_them():
     assert "vacuous" in said["mapping-0"]
     assert "attention are not counted" in said["complexity-0"]
     assert "nothing is certified" in said["slopes-0"]
+    assert "within a distance of 0.1," in said["loss-change-0"]
+    assert "noise of 0.06 below" in said["layers-0"]
     assert all(len(sentence) < 240 for sentence in said.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,11 +57,12 @@ def group_results(predictions: Predictions, groups: Sequence[str], seed: int) ->
     """The scores of every group, the largest first; `groups` names the group of each image."""
     if len(groups) != len(predictions):
         raise SurefootError(f"groups must name one for each of {len(predictions)} images, got {len(groups)}.")
-    names = sorted(set(groups), key=lambda name: (-groups.count(name), name))
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, name in enumerate(groups):
+        places[name].append(place)
     found = []
-    for name in names:
-        rows = torch.tensor([place for place, group in enumerate(groups) if group == name])
-        part = predictions[rows]
+    for name in sorted(places, key=lambda name: (-len(places[name]), name)):
+        part = predictions[torch.tensor(places[name])]
         scores = estimates(part, ["accuracy", "ece", "nll"], seed=seed)
         found.append(GroupResult(name, len(part), **scores, signed_error=reliability(part).signed_error))
     return tuple(found)
