@@ -5,7 +5,7 @@ import types
 import pytest
 import torch
 
-from surefoot.progress import progress_bar
+from surefoot.progress import duration, progress_bar
 from surefoot.training.history import History
 from surefoot.types import Terms
 
@@ -50,3 +50,8 @@ def test_a_file_sees_no_bar(capsys):
     with progress_bar(keep=True) as bar:
         bar.add_task("looking", total=1, completed=1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.2, "1 second"), (40, "40 seconds"), (200, "3 minutes"), (9000, "2.5 hours")])
+def test_durations_in_words(seconds, said):
+    assert duration(seconds) == said

@@ -1,4 +1,4 @@
-"""One kind of progress bar, on stderr, for whoever is looking: a log file gets none."""
+"""How far long work is: one kind of progress bar, on stderr, for whoever is looking, and durations in words."""
 
 from __future__ import annotations
 
@@ -11,3 +11,10 @@ def progress_bar(*columns: ProgressColumn, show: bool = True, keep: bool = False
     console = Console(stderr=True)
     seen = console.is_terminal or console.is_jupyter
     return Progress(*columns, console=console, disable=not (show and seen), transient=not keep)
+
+
+def duration(seconds: float) -> str:
+    """A rough duration: 40 seconds, 3 minutes, 2.5 hours."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -9,7 +9,6 @@ import time
 import pytest
 
 import surefoot as sf
-from surefoot.auditing import steps
 from surefoot.auditing.records import Record, Workbook, restore
 from surefoot.plain import plain
 from surefoot.types import Estimate
@@ -107,8 +106,3 @@ def test_a_book_without_a_folder_keeps_records_in_memory():
     assert book.read("a") is None
     book.write("a", Record({"x": 1}))
     assert book.read("a").values == {"x": 1}
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(0.2, "1 second"), (40, "40 seconds"), (200, "3 minutes"), (9000, "2.5 hours")])
-def test_durations_in_words(seconds, said):
-    assert steps.in_words(seconds) == said

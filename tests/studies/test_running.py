@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from filelock import FileLock, Timeout
 from tiny import cells, write
 
 from surefoot.errors import SurefootError
+from surefoot.studies.cell_runs import alone
 from surefoot.studies.cells import cells_of
 from surefoot.studies.engines import Here, Local, find_engine
 from surefoot.studies.layout import build_table
@@ -46,6 +49,36 @@ def test_a_finished_study_is_not_run_again(tmp_path, monkeypatch):
     report, _ = run(found, tmp_path)
     assert (report.done_before, report.outcomes) == (2, ())
     assert files(tmp_path) == before
+
+
+def test_a_log_says_how_long_it_takes(tmp_path):
+    _, said = run(cells(tmp_path), tmp_path)
+    took = r"took \d+ seconds?"
+    assert re.fullmatch(rf"\[1/2\] .* seed 0: {took}; about \d+ seconds? to go", said[1])
+    assert re.fullmatch(rf"\[2/2\] .*: {took}", said[2])
+
+
+def test_a_terminal_sees_the_cells_go_by(tmp_path, terminal, capsys):
+    found = cells(tmp_path)
+    run(found[:1], tmp_path)
+    capsys.readouterr()
+    _, said = run(found, tmp_path, progress=True)
+    shown = capsys.readouterr().err
+    assert said == ["2 cells, 1 finished before, 1 to do"]  # the rest stands above the bar
+    assert "[1/1]" in shown
+    assert "0/1" in shown
+
+
+def test_a_lock_goes_with_the_process_that_held_it(tmp_path):
+    code = "import sys, time; from pathlib import Path; from surefoot.studies.cell_runs import alone\n"
+    code += "with alone(Path(sys.argv[1]), 'cell'): print('held', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(Timeout):
+            FileLock(tmp_path / "locks" / "cell").acquire(blocking=False)
+        holder.kill()
+    with alone(tmp_path, "cell"):
+        assert holder.returncode == -signal.SIGKILL
 
 
 def test_what_is_new_is_measured_on_weights_that_are_there(tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ from ..data.splitting import SPLITS
 from ..errors import SurefootError, require
 from ..models.prediction import pick_device, predict
 from ..models.preflight import Finding, preflight
+from ..progress import duration
 from ..seeds import generator, global_seed
 from ..training.processes import is_first
 from ..types import Batch, Predictions
@@ -45,7 +46,7 @@ from .records import Record, Workbook
 from .result import DATA, Audit
 from .setting import Setting, measure_speed
 from .sliding import feature_scale_grid, temperature_grid
-from .steps import Step, in_words, remaining, run_steps
+from .steps import Step, remaining, run_steps
 from .subgroups import class_results, group_results
 from .subjects import source_of, subject
 from .temperatures import CROSS_FIT, Source, check_source, choose_temperatures, scaled
@@ -109,7 +110,7 @@ def audit(
         steps = steps_of(setting, book, clean, source)
         left = remaining(steps, book)
         if progress and left > WORTH_SAYING and is_first():
-            logger.info("auditing %s (%s) takes about %s", name, setting.depth.name, in_words(left))
+            logger.info("auditing %s (%s) takes about %s", name, setting.depth.name, duration(left))
         run_steps(steps, book, **shown)
         result = assemble(setting, book, clean, source, held_out, name, findings, risks, groups, provenance or {})
     if output is not None and is_first():

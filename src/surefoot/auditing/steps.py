@@ -49,10 +49,3 @@ def run_steps(steps: Sequence[Step], book: Workbook, *, seed: int, title: str, p
 def remaining(steps: Sequence[Step], book: Workbook) -> float:
     """Estimated seconds of the steps that are not done."""
     return sum(step.cost for step in steps if book.read(step.name) is None) / share_of_work()[1]
-
-
-def in_words(seconds: float) -> str:
-    """A rough duration: 40 seconds, 3 minutes, 2.5 hours."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"
-    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -100,7 +100,8 @@ def run(
     flags = {"scale": scale, "root": root and "DIR", "only": only_, "seeds": seeds, "jobs": jobs, "threads": threads}
     flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
     save = partial(save_tables, name, command_of(name, flags), chosen, cells, Results(folder))
-    report = run_study(cells, used, Results(folder), place, threads=each, device=device, processes=processes, save=save)
+    options: dict[str, Any] = {"threads": each, "device": device, "processes": processes}
+    report = run_study(cells, used, Results(folder), place, save=save, progress=not quiet, **options)
     if not quiet:
         print(text_of(chosen, cells, Results(folder), format), end="")
     if report.failed:

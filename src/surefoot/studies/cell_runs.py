@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock
 
 from ..errors import SurefootError
 from ..files import write_text
@@ -45,6 +46,5 @@ def alone(work: Path, cell: str) -> Iterator[None]:
     """Wait until no other process works on this cell; the lock goes with the process, even when it is killed."""
     folder = work / "locks"
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / cell, "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with FileLock(folder / cell):
         yield

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElapsedColumn
+
 from ..errors import SurefootError
+from ..progress import duration, progress_bar
 from .cells import Cell
 from .engines import Engine
 from .jobs import Job, Outcome
@@ -53,6 +58,7 @@ def run_study(
     processes: int = 1,
     tell: Callable[[str], None] = logger.info,
     save: Callable[[], None] = lambda: None,
+    progress: bool = False,
 ) -> Report:
     """Compute what is missing; a cell that fails is told with its log and stops no other.
 
@@ -65,13 +71,24 @@ def run_study(
     count = len({cell.name for cell in cells})
     tell(f"{count} cells, {count - len(todo)} finished before, {len(todo)} to do")
     save()
-    outcomes = []
-    for outcome in engine.run(todo):
-        outcomes.append(outcome)
-        save()
-        how = f"{outcome.seconds:.0f} s" if outcome.ok else f"FAILED: {outcome.said} (log: {outcome.log})"
-        tell(f"[{len(outcomes)}/{len(todo)}] {names[outcome.cell]}: {how}")
+    outcomes: list[Outcome] = []
+    bar = progress_bar(SpinnerColumn(), MofNCompleteColumn(), BarColumn(), TimeElapsedColumn(), show=progress)
+    task, began = bar.add_task("cells", total=len(todo)), time.monotonic()
+    with bar:
+        for outcome in engine.run(todo):
+            outcomes.append(outcome)
+            save()
+            left = (time.monotonic() - began) / len(outcomes) * (len(todo) - len(outcomes))
+            line = f"[{len(outcomes)}/{len(todo)}] {names[outcome.cell]}: {ending(outcome)}"
+            say = tell if bar.disable else partial(bar.console.print, markup=False, highlight=False, soft_wrap=True)
+            say(f"{line}; about {duration(left)} to go" if left else line)
+            bar.advance(task)
     return Report(count, count - len(todo), tuple(outcomes))
+
+
+def ending(outcome: Outcome) -> str:
+    """How a cell came out, in words."""
+    return f"took {duration(outcome.seconds)}" if outcome.ok else f"FAILED: {outcome.said} (log: {outcome.log})"
 
 
 def title_of(cell: Cell) -> str:
