@@ -76,6 +76,15 @@ def test_mce_relative_to_the_first_by_hand(pair):
     assert (item.low, item.high) == pytest.approx((ratio, (0.41 / 0.39 + 0.11 / 0.19) / 2 - 1))
 
 
+def test_mce_leaves_out_what_the_first_never_gets_wrong(pair):
+    for cell in pair[0].audit["corruptions"]["cells"]:
+        if cell["name"] != "fog":
+            cell["accuracy"] = {"value": 1.0, "low": 1.0, "high": 1.0}
+    item = by_name(compare(pair))[MCE]
+    assert item.value == pytest.approx(0.1 / 0.2 - 1)
+    assert math.isfinite(item.high)
+
+
 def test_images_in_common(pair):
     """The second saw fewer, in another order."""
     order = torch.randperm(200, generator=torch.Generator().manual_seed(3))[:150]
@@ -146,6 +155,8 @@ def test_holm_by_hand():
     assert [d.real for d in with_real([item(2.5)])] == [True]
     assert [d.real for d in with_real([item(2.5)] * 10)] == [False] * 10
     assert [d.real for d in with_real([item(2.5), item(4.0), *[item(0.1)] * 8])] == [False, True, *[False] * 8]
+    stepped = [item(3.0), item(2.4), item(2.0)]  # p = 0.0027, 0.0164, 0.0455 against 0.05 / 3, / 2, / 1
+    assert [d.real for d in with_real(stepped)] == [True, True, True]
     unknown = Difference("x", "a", "b", 1.0, -math.inf, math.inf, False, 1)
     assert not with_real([unknown])[0].real
 

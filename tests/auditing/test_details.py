@@ -10,11 +10,13 @@ import torch
 from PIL import Image
 
 import surefoot as sf
+from surefoot.auditing import sliding
 from surefoot.auditing.abstaining import lowest, thresholds
 from surefoot.auditing.examples import pick, picture
 from surefoot.auditing.frames import numbers_of
 from surefoot.auditing.sliding import feature_scale_grid, grid, temperature_grid
 from surefoot.auditing.subgroups import class_results, group_results, read_groups
+from surefoot.data.choosing import choose
 from surefoot.errors import NotFound, SurefootError, UnknownName
 from surefoot.seeds import generator
 from surefoot.types import Predictions
@@ -76,20 +78,23 @@ def test_groups(answers, tmp_path):
         read_groups(tmp_path / "none.csv", "time", answers)
 
 
-def test_groups_by_file_name(tmp_path):
-    for number in range(4):
-        path = tmp_path / "data" / "test" / "ab"[number % 2] / f"{number}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.full((40, 40, 3), 60 * number, np.uint8)).save(path)
-        train = tmp_path / "data" / "train" / "ab"[number % 2] / f"{number}.png"
-        train.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.full((40, 40, 3), 60 * number, np.uint8)).save(train)
-    data = sf.load_data(str(tmp_path / "data"), memory_gib=0)
-    (tmp_path / "g.csv").write_text("file,light\n" + "\n".join(f"{'ab'[k % 2]}/{k}.png,light {k}" for k in range(4)))
-    found = read_groups(tmp_path / "g.csv", "light", data.test)
-    assert sorted(found) == [f"light {k}" for k in range(4)]
-    first = next(iter(data.test.batches(1))).images
-    assert found[0] == f"light {round(float(first.mean()) * 255 / 60)}"
+@pytest.mark.parametrize("memory", [0, 2])
+@pytest.mark.parametrize("named", ["{letter}/{k}.png", "{k}.png"])
+def test_groups_by_file_name(tmp_path, memory, named):
+    for number in range(8):
+        pixels = Image.fromarray(np.full((40, 40, 3), 30 * number, np.uint8))
+        for split in ("train", "test"):
+            path = tmp_path / "data" / split / "ab"[number % 2] / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pixels.save(path)
+    data = sf.load_data(str(tmp_path / "data"), memory_gib=memory)
+    rows = [f"{named.format(letter='ab'[k % 2], k=k)},light {k}" for k in range(8)]
+    (tmp_path / "g.csv").write_text("file,light\n" + "\n".join(rows))
+    for split in (data.test, choose(data.test, 6)):
+        shown = next(iter(split.batches(8))).images.flatten(1).mean(1) * 255 / 30
+        assert read_groups(tmp_path / "g.csv", "light", split) == [f"light {k}" for k in shown.round().int().tolist()]
+    with pytest.raises(SurefootError, match="these images come from no files"):
+        read_groups(tmp_path / "g.csv", "light", sf.load_data("digits").test)
 
 
 def test_threshold_by_trying_every_one():
@@ -151,6 +156,15 @@ def test_the_grid_of_temperatures_is_exact(answers):
         assert found["nll"][place] == pytest.approx(plain.nll, abs=2e-5)
         assert sum(found["counts"][place]) == 400
         assert sum(found["correct"][place]) == int(answers.correct.sum())
+
+
+def test_the_grid_is_the_same_block_by_block(answers, monkeypatch):
+    whole = temperature_grid(answers)
+    monkeypatch.setattr(sliding, "CELLS", 37 * answers.num_classes)
+    parts = temperature_grid(answers)
+    assert (parts["counts"], parts["correct"]) == (whole["counts"], whole["correct"])
+    assert parts["ece"] == pytest.approx(whole["ece"], abs=2e-6)
+    assert parts["nll"] == pytest.approx(whole["nll"], abs=2e-6)
 
 
 def test_the_grid_of_feature_scales_keeps_the_bias(answers):

@@ -9,7 +9,9 @@ import time
 import pytest
 
 import surefoot as sf
+from surefoot.auditing import steps
 from surefoot.auditing.records import Record, Workbook, restore
+from surefoot.errors import SurefootError
 from surefoot.plain import plain
 from surefoot.types import Estimate
 
@@ -99,6 +101,19 @@ def test_estimates_come_back_from_plain_values():
     back = restore(json.loads(json.dumps(plain(given))))
     assert (back["a"].low, back["b"][0].high, back["b"][1], back["c"]) == (0.1, 2.0, {"value": 3}, "text")
     assert back["a"].high != back["a"].high  # NaN
+
+
+def test_several_processes_share_the_steps(tmp_path, monkeypatch):
+    done, waited = [], []
+    monkeypatch.setattr(steps, "share_of_work", lambda: (1, 2))
+    monkeypatch.setattr(Workbook, "wait", lambda _, name: waited.append(name))
+    work = [steps.Step(name, lambda name=name: done.append(name) or Record({}), 3.0) for name in "abcde"]
+    book = Workbook(tmp_path)
+    assert steps.remaining(work, book) == 7.5
+    steps.run_steps(work, book, seed=0, title="", progress=False)
+    assert (done, waited) == (["b", "d"], ["a", "b", "c", "d", "e"])
+    with pytest.raises(SurefootError, match="needs an output folder"):
+        steps.run_steps(work, Workbook(None), seed=0, title="", progress=False)
 
 
 def test_a_book_without_a_folder_keeps_records_in_memory():

@@ -12,7 +12,6 @@ import torch
 from ..calibration.bins import reliability
 from ..calibration.scoring import estimates
 from ..data.dataset import Split
-from ..data.streaming import StreamedSplit
 from ..errors import NotFound, SurefootError, UnknownName
 from ..intervals import wilson
 from ..types import Estimate, Predictions
@@ -82,6 +81,8 @@ def read_groups(path: str | Path, column: str, split: Split | Predictions) -> li
         by_index = {int(row["index"]): row[column] for row in rows}
         return matched([by_index.get(index) for index in split_indices(split)], path)
     files = file_names(split)
+    if "file" in names and files is None and not isinstance(split, Predictions):
+        raise SurefootError(f"'{path}' goes by `file`, and these images come from no files: give a column `index`.")
     if "file" in names and files is not None:
         by_file = {Path(row["file"]).as_posix(): row[column] for row in rows}
         return matched([next((by_file[key] for key in endings(name) if key in by_file), None) for name in files], path)
@@ -102,10 +103,8 @@ def split_indices(split: Split | Predictions) -> list[int]:
 
 def file_names(split: Split | Predictions) -> list[str] | None:
     """Where the images come from, for those read from files."""
-    if not isinstance(split, StreamedSplit):
-        return None
-    paths = getattr(split.pictures.source, "paths", None)
-    return None if paths is None else [Path(paths[int(index)]).as_posix() for index in split.indices]
+    files = getattr(split, "files", None)
+    return None if files is None else [Path(files[index]).as_posix() for index in split_indices(split)]
 
 
 def endings(name: str) -> list[str]:

@@ -49,7 +49,7 @@ def choose(split: Split, count: int | None, seed: int = 0) -> Split:
         return split
     if isinstance(split, TensorSplit):
         rows = stratified_places(split.labels, count, seed)
-        return TensorSplit(split.images[rows], split.labels[rows], split.indices[rows])
+        return replace(split, images=split.images[rows], labels=split.labels[rows], indices=split.indices[rows])
     if isinstance(split, StreamedSplit):
         rows = stratified_places(split.labels, count, seed)
         return replace(split, labels=split.labels[rows], indices=split.indices[rows])

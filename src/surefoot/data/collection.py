@@ -64,6 +64,11 @@ class Arrays:
         return height, width
 
 
+def files_of(source: Source) -> Sequence[Path] | None:
+    """The file of each picture, where there are files."""
+    return source.paths if isinstance(source, Files) else None
+
+
 def common_size(source: Source, sample: Iterable[int]) -> tuple[int, int] | None:
     """The size that all images of a sample share; those that cannot be read are met again when all are read."""
     sizes = set()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -41,6 +42,7 @@ class TensorSplit:
     images: Tensor  # uint8, count x channels x height x width
     labels: Labels
     indices: Tensor  # place of each image in the whole data set
+    files: Sequence[Path] | None = None  # of the whole data set, where it was read from files
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -14,7 +14,7 @@ from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
 from .choosing import stratified_places
-from .collection import Arrays, Collection, assign_splits
+from .collection import Arrays, Collection, assign_splits, files_of
 from .dataset import Dataset, Split, TensorSplit
 from .decoding import decode_all
 from .folders import load_folder, load_labelled_folder
@@ -142,7 +142,7 @@ def in_memory(pictures: Pictures, found: Collection, indices: Tensor, skip: bool
     images, good = decode_all(pictures, indices, found.channels, skip)
     left_out = int((~good).sum())
     images = images[good] if left_out else images
-    return TensorSplit(images, found.labels[indices[good]], indices[good]), left_out
+    return TensorSplit(images, found.labels[indices[good]], indices[good], files_of(found.source)), left_out
 
 
 def stratified_share(indices: Tensor, labels: Labels, share: float, seed: int) -> Tensor:

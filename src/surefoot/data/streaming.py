@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from ..types import Batch, Labels
-from .collection import Source
+from .collection import Source, files_of
 from .dataset import batch_indices, to_pixels
 from .preprocessing import Preprocessing
 from .reading import BadImage, to_tensor
@@ -50,6 +51,11 @@ class StreamedSplit:
     labels: Labels
     indices: Tensor
     workers: int
+
+    @property
+    def files(self) -> Sequence[Path] | None:
+        """Of the whole data set, where it is read from files."""
+        return files_of(self.pictures.source)
 
     def __len__(self) -> int:
         return len(self.labels)
