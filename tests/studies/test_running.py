@@ -95,6 +95,7 @@ def test_what_is_new_is_measured_on_weights_that_are_there(tmp_path, monkeypatch
     assert results.missing(found[0]) == results.missing(found[1]) == []
     assert len(list((tmp_path / "results" / "cells").iterdir())) == 3
     assert len(results.read(found[0].name)["measurements"]) == 2
+    assert results.read(found[0].name)["training"]["epochs"] == 1  # as the first study wrote it
 
 
 def test_main_measures_all_that_it_says(tmp_path):

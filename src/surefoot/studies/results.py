@@ -45,10 +45,11 @@ class Results:
         return [label for label in cell.measure if self.metrics(cell, label) is None]
 
     def begin(self, cell: str, recipe: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """Make the file of a cell, or bring its recipe up to date; measurements of another recipe are dropped."""
+        """Make the file of a cell, or bring its recipe up to date; what was found with another recipe is dropped."""
         record = self.read(cell)
-        kept = record.get("measurements", {}) if agree(record.get("recipe", {}), plain(recipe)) else {}
-        write_json(self.path(cell), plain({"recipe": recipe, **about, "measurements": kept}))
+        kept = record if agree(record.get("recipe", {}), plain(recipe)) else {}
+        fresh = {"recipe": recipe, **about}
+        write_json(self.path(cell), plain({**fresh, "measurements": {}, **kept, **fresh}))
 
     def add(self, cell: str, name: str, measure: Measure, metrics: Mapping[str, float], about: Mapping[str, Any]) -> None:
         """Put one finished measurement into the file of its cell."""
