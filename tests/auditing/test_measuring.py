@@ -18,6 +18,11 @@ def audit(run, digits, small, tmp_path_factory):
     return sf.audit(run.predictor, digits, depth=small, name="ce", output=folder, progress=False), folder
 
 
+def test_groups_are_counted_before_anything_is_measured(digits):
+    with pytest.raises(SurefootError, match=f"one for each of {len(digits.test)} images, got 2"):
+        sf.audit(torch.nn.Identity(), digits, groups=["a", "b"], progress=False)
+
+
 def test_numbers_against_a_plain_pass(audit, run, digits):
     found, _ = audit
     run.model.eval()

@@ -108,6 +108,8 @@ def test_predictions_of_any_program_are_audited(surefoot, here, suffix):
 def test_predictions_take_no_options_of_a_model(surefoot, here):
     sf.Predictions.from_logits(torch.randn(4, 3), torch.tensor([0, 1, 2, 0])).save(here / "p.csv")
     assert "--predictions takes no --data" in surefoot("audit", "--predictions", "p.csv", "--data", "digits").err
+    for flag in (["--depth", "full"], ["--corrupted", "c"], ["--allow-leakage"], ["--processes", "2"]):
+        assert f"--predictions takes no {flag[0]}" in surefoot("audit", "--predictions", "p.csv", *flag).err
     assert "cross-fit or a file" in surefoot("audit", "--predictions", "p.csv", "--calibrate-on", "calibration").err
     assert "No predictions at 'q.csv'" in surefoot("audit", "--predictions", "q.csv").err
 

@@ -47,7 +47,7 @@ from .result import DATA, Audit
 from .setting import Setting, measure_speed
 from .sliding import feature_scale_grid, temperature_grid
 from .steps import Step, remaining, run_steps
-from .subgroups import class_results, group_results
+from .subgroups import check_groups, class_results, group_results
 from .subjects import source_of, subject
 from .temperatures import CROSS_FIT, Source, check_source, choose_temperatures, scaled
 
@@ -92,6 +92,7 @@ def audit(
     chosen, place = data.split(split), pick_device(device)
     if len(chosen) == 0:
         raise SurefootError(f"The {split} split has no images.")
+    check_groups(groups, len(chosen))
     model = model.to(place)
     sample = next(iter(chosen.batches(SAMPLE, shuffle=generator(0, "preflight"), device=place)))
     findings = check_first(model, sample, data)

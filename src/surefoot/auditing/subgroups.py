@@ -54,8 +54,7 @@ def share(correct: int, count: int) -> Estimate | None:
 
 def group_results(predictions: Predictions, groups: Sequence[str], seed: int) -> tuple[GroupResult, ...]:
     """The scores of every group, the largest first; `groups` names the group of each image."""
-    if len(groups) != len(predictions):
-        raise SurefootError(f"groups must name one for each of {len(predictions)} images, got {len(groups)}.")
+    check_groups(groups, len(predictions))
     places: dict[str, list[int]] = defaultdict(list)
     for place, name in enumerate(groups):
         places[name].append(place)
@@ -65,6 +64,12 @@ def group_results(predictions: Predictions, groups: Sequence[str], seed: int) ->
         scores = estimates(part, ["accuracy", "ece", "nll"], seed=seed)
         found.append(GroupResult(name, len(part), **scores, signed_error=reliability(part).signed_error))
     return tuple(found)
+
+
+def check_groups(groups: Sequence[str] | None, images: int) -> None:
+    """Before anything is measured: a group for each image."""
+    if groups is not None and len(groups) != images:
+        raise SurefootError(f"groups must name one for each of {images} images, got {len(groups)}.")
 
 
 def read_groups(path: str | Path, column: str, split: Split | Predictions) -> list[str]:

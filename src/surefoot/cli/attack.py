@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -100,7 +101,8 @@ def attack(
     largest = 8 / 255 if attack in FIXED else max(budgets)
     if not no_check and largest > 0:
         norm = str(options.get("norm", "linf"))
-        signs = masking_signs(subject, images[:CHECKED], answers[:CHECKED], largest, norm, **run)
+        some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=place).long()  # folders are sorted by class
+        signs = masking_signs(subject, images[some], answers[some], largest, norm, **run)
     rows = [plain(asdict(point)) for point in points]
     if output is not None:
         write_text(output, as_csv(points))

@@ -85,6 +85,8 @@ def audit(
     find_depth(depth)
     if assets not in ASSETS:
         raise UnknownName("place for the script", assets, ASSETS)
+    if predictions is not None and processes > 1:
+        raise SurefootError("--predictions takes no --processes.")
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
     if sum(given is not None for given in (target, model, import_, predictions)) != 1:
@@ -104,7 +106,8 @@ def audit(
     source = parse_source(calibrate_on)
     if predictions is not None:
         model_options = flag.given(mean=mean, std=std, data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained)
-        given = {**data_options, **model_options}
+        measured_ones = flag.given(corrupted=corrupted, allow_leakage=allow_leakage, depth=None if depth == "quick" else depth)
+        given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
         folder = output or Path("audits") / predictions.stem

@@ -53,8 +53,9 @@ def find_target(
 ) -> Target:
     """The one model that the flags name, with its data; `names` are the flags of the normalisation."""
     check_ways(target, model, import_)
-    if stem is not None and model is None:
-        raise SurefootError("--stem is for --model.")
+    for name in flag.given(stem=stem, checkpoint=checkpoint, pretrained=pretrained):
+        if model is None:
+            raise SurefootError(f"--{name} is for --model.")
     normalisation = flag.given(mean=flag.parse_channels(names[0], mean), std=flag.parse_channels(names[1], std))
     if target is not None:
         if normalisation:
