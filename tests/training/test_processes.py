@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
+import psutil
 import pytest
 import torch
 from torch import nn
@@ -115,6 +118,31 @@ def test_an_error_in_several_processes_is_one_line(tmp_path):
     assert done.stderr == "surefoot: No data folder at 'missing/folder'.\n"
 
 
+def test_one_of_several_that_is_killed_is_a_failure(tmp_path):
+    """As when memory runs out: the others are ended, the code is not 0, and a line says why."""
+    command = [
+        sys.executable,
+        "-m",
+        "surefoot",
+        "train",
+        "--epochs",
+        "500",
+        "--processes",
+        "2",
+        "--output",
+        str(tmp_path / "r"),
+    ]
+    process = subprocess.Popen([*command, "--quiet"], stderr=subprocess.PIPE, text=True)
+    while not list((tmp_path / "r" / "state").glob("epoch-*")) and process.poll() is None:
+        time.sleep(0.05)
+    children = psutil.Process(process.pid).children()
+    children[-1].kill()
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 128 + signal.SIGKILL
+    assert "One of 2 processes was ended by signal 9." in said
+    assert not any(child.is_running() for child in children)
+
+
 def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
     from dataclasses import replace
 
@@ -180,8 +208,6 @@ def test_accelerates_own_launcher(tmp_path):
 
 def test_two_processes_killed_go_on_to_the_same_weights(tmp_path):
     """kill -9 of both; the same command goes on from the last finished epoch."""
-    import signal
-    import time
 
     def command(output):
         options = (

@@ -94,7 +94,8 @@ def launched() -> bool:
 def launch(processes: int, arguments: Sequence[str]) -> int:
     """Run the same command in several processes on this machine; 0, or the exit code of the first that failed.
 
-    They share this terminal, so Ctrl-C reaches each of them, and the first speaks for all.
+    They share this terminal, so Ctrl-C reaches each of them, and the first speaks for all. One that is killed (out of memory)
+    cannot speak: then we do, and the code is 128 and the signal, as a shell has it.
     """
     with socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -109,17 +110,23 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
         for rank in range(processes)
     ]
     try:
-        while any(process.poll() is None for process in started):
-            if any(process.poll() for process in started):
-                break
+        while not failure(started) and any(process.poll() is None for process in started):
             time.sleep(0.1)
     except KeyboardInterrupt:
         return max(process.wait() for process in started)
+    failed = failure(started)
     for process in started:
         if process.poll() is None:
             process.terminate()
         process.wait()
-    return next((process.returncode for process in started if process.returncode > 0), 0)
+    if failed < 0:
+        print(f"One of {processes} processes was ended by signal {-failed}.", file=sys.stderr)
+    return failed if failed >= 0 else 128 - failed
+
+
+def failure(started: Sequence[subprocess.Popen[bytes]]) -> int:
+    """The code of the first process that failed, a negative one if a signal ended it; 0 while there is none."""
+    return next((process.returncode for process in started if process.poll()), 0)
 
 
 def is_first() -> bool:
