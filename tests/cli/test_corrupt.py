@@ -39,6 +39,16 @@ def test_preview_shows_every_corruption(surefoot, here):
     assert (changed.max(1) > 0.2).all()
 
 
+def test_preview_takes_the_constants_that_are_named(surefoot, here):
+    sheets = []
+    for scale in ("auto", "32", "224"):
+        command = ("corrupt", "--data", "digits", "--preview", f"{scale}.png", "--names", "gaussian_noise", "--scale", scale)
+        assert surefoot(*command).code == 0
+        sheets.append(np.asarray(Image.open(here / f"{scale}.png")))
+    assert (sheets[0] == sheets[1]).all()
+    assert (sheets[0] != sheets[2]).any()
+
+
 def test_errors_are_one_line(surefoot, here):
     for arguments, message in {
         (): "Give --output for the copies, or --preview for a sheet.",
@@ -46,6 +56,9 @@ def test_errors_are_one_line(surefoot, here):
         ("--output", "out", "--scale", "33"): "Unknown scale '33'.",
         ("--preview", "x.png", "--image", 99999): "--image must be below",
         ("--output", "out", "--frost", "nothing"): "No folder of frost photographs at 'nothing'.",
+        ("--output", "out", "--image", 3): "--image is for --preview.",
+        ("--preview", "x.png", "--layout", "folders"): "--layout is for --output.",
+        ("--output", "out", "--split", "train", "--max-images", 5): "--max-images is for the test split",
     }.items():
         found = surefoot("corrupt", "--data", "digits", *arguments)
         assert found.code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -74,13 +73,11 @@ def audited(target: Path, make: bool, depth: str, quiet: bool) -> Path:
 
 
 def draw_page(path: Path, models: list[Compared], found: Comparison) -> None:
-    """The page of all audits, with the differences where the page can show them."""
+    """The page of all audits, with their differences."""
     audits = [read_audit(model.folder) for model in models]
     for plain_audit, name in zip(audits, found.models, strict=True):
         plain_audit["subject"]["name"] = name
-    shows_differences = "differences" in inspect.signature(write_page).parameters
-    more: dict[str, Any] = {"differences": found.for_page()} if shows_differences else {}
-    write_page(path, audits, **more)
+    write_page(path, audits, differences=found.for_page())
 
 
 def show(found: Comparison) -> None:

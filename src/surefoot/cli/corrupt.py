@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,9 +25,11 @@ def corrupt(
     data: Annotated[str, typer.Option(help="Name, folder or .npz")],
     output: Annotated[Path | None, typer.Option(help="Folder for the copies")] = None,
     preview: Annotated[Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG")] = None,
-    image: Annotated[int, typer.Option(help="With --preview: which image of the split")] = 0,
+    image: Annotated[int | None, typer.Option(help="With --preview: which image of the split [default: 0]")] = None,
     names: Annotated[str, typer.Option(help="all, common15, extra4, or names with commas; + makes chains")] = "all",
-    layout: Annotated[str, typer.Option(help="arrays (as CIFAR-C) or folders (as ImageNet-C)")] = "arrays",
+    layout: Annotated[
+        str | None, typer.Option(help="With --output: arrays (as CIFAR-C) or folders (as ImageNet-C) [default: arrays]")
+    ] = None,
     split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
     scale: Annotated[str, typer.Option(help="Constants for 32, 64 or 224 px [auto: by the images' side]")] = "auto",
     frost: Annotated[str | None, typer.Option(help="Folder of photographs of frost, or imagecorruptions")] = None,
@@ -46,25 +48,31 @@ def corrupt(
     """Write five severities of each corruption of a data set; the same command goes on where it was stopped."""
     if (output is None) == (preview is None):
         raise SurefootError("Give --output for the copies, or --preview for a sheet.")
-    given = flag.given(
+    for name, value, owner, used in (("image", image, "preview", preview), ("layout", layout, "output", output)):
+        if value is not None and used is None:
+            raise SurefootError(f"--{name} is for --{owner}.")
+    given = flag.data_options(
         root=root,
         labels=labels,
         class_map=class_map,
         max_images=max_images,
         crop_pct=crop_pct,
-        image_size=flag.parse_size(image_size),
+        image_size=image_size,
         interpolation=interpolation,
         workers=workers,
         skip_bad_images=skip_bad_images,
+        split=split,
     )
     chosen = GROUPS.get(names) or tuple(name.strip() for name in names.split(","))
     loaded = load_data(data, **given)
     with frost_photographs(frost) if frost else nullcontext():
         if output is not None:
-            done = write(loaded, output, split=split, names=chosen, layout=layout, seed=seed, scale=scale, progress=not quiet)
+            drawn: dict[str, Any] = {"names": chosen, "seed": seed, "scale": scale}
+            done = write(loaded, output, split=split, layout=layout or "arrays", progress=not quiet, **drawn)
         elif preview is not None:
-            require(0 <= image < len(loaded.split(split)), "--image", f"below {len(loaded.split(split))}", image)
-            batch = next(batch for place, batch in enumerate(loaded.split(split).batches(1)) if place == image)
-            done = write_sheet(preview, batch.images[0], chosen, seed=seed, index=int(batch.indices[0]))
+            shown, images = image or 0, loaded.split(split)
+            require(0 <= shown < len(images), "--image", f"below {len(images)}", shown)
+            batch = next(batch for place, batch in enumerate(images.batches(1)) if place == shown)
+            done = write_sheet(preview, batch.images[0], chosen, seed=seed, index=int(batch.indices[0]), scale=scale)
     if not quiet:
         print(done)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -22,15 +22,14 @@ SEVERITIES = (1, 2, 3, 4, 5)
 LEAST, GAP, MARGIN = 64, 4, 132  # pixels: a picture's side, between pictures, for the names
 
 
-def draw_sheet(image: Images, names: tuple[str, ...] = NAMES, *, seed: int = 0, index: int = 0) -> Image:
+def draw_sheet(image: Images, names: tuple[str, ...] = NAMES, *, seed: int = 0, index: int = 0, scale: str = "auto") -> Image:
     """A row for each corruption: its name, the image itself, and severities 1 to 5. `image` is channels x height x width."""
     from PIL import Image, ImageDraw
 
     require(image.ndim == 3, "image", "channels x height x width", tuple(image.shape))
-    place = torch.tensor([index])
+    draws: dict[str, Any] = {"seed": seed, "indices": torch.tensor([index]), "scale": scale}
     rows = [
-        torch.cat([image[None], *(corrupt(image[None], name, severity, seed=seed, indices=place) for severity in SEVERITIES)])
-        for name in names
+        torch.cat([image[None], *(corrupt(image[None], name, severity, **draws) for severity in SEVERITIES)]) for name in names
     ]
     enlarged = [enlarge(row) for row in rows]
     height, width = (side + GAP for side in enlarged[0].shape[2:])
@@ -53,9 +52,9 @@ def enlarge(images: Tensor) -> Tensor:
     return images.repeat_interleave(factor, 2).repeat_interleave(factor, 3)
 
 
-def write_sheet(path: str | Path, image: Images, names: tuple[str, ...] = NAMES, *, seed: int = 0, index: int = 0) -> Path:
-    """Draw the sheet into a PNG file."""
-    sheet = draw_sheet(image, names, seed=seed, index=index)
+def write_sheet(path: str | Path, image: Images, names: tuple[str, ...] = NAMES, **draws: Any) -> Path:
+    """Draw the sheet into a PNG file; `draws` are seed, index and scale."""
+    sheet = draw_sheet(image, names, **draws)
     with replacing(path) as beside:
         sheet.save(beside, "PNG")
     return Path(path)
