@@ -93,8 +93,22 @@ def test_groups_by_file_name(tmp_path, memory, named):
     for split in (data.test, choose(data.test, 6)):
         shown = next(iter(split.batches(8))).images.flatten(1).mean(1) * 255 / 30
         assert read_groups(tmp_path / "g.csv", "light", split) == [f"light {k}" for k in shown.round().int().tolist()]
+    (tmp_path / "g.csv").write_text("file,light\n" + "\n".join([*rows, rows[0]]))
+    with pytest.raises(SurefootError, match="has 1 rows more than images that they name"):
+        read_groups(tmp_path / "g.csv", "light", data.test)
     with pytest.raises(SurefootError, match="these images come from no files"):
         read_groups(tmp_path / "g.csv", "light", sf.load_data("digits").test)
+
+
+def test_a_name_of_two_files_is_no_name(tmp_path):
+    for folder in ("train/a", "train/b", "test/a", "test/b"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+        for number in range(4):
+            Image.fromarray(np.full((8, 8, 3), 30 * number, np.uint8)).save(tmp_path / "data" / folder / f"{number}.png")
+    data = sf.load_data(str(tmp_path / "data"))
+    (tmp_path / "g.csv").write_text("file,light\n" + "\n".join(f"{k}.png,dim" for k in range(4)))
+    with pytest.raises(SurefootError, match=r"'0.png' in '.*g.csv' names 2 images: give more of their paths"):
+        read_groups(tmp_path / "g.csv", "light", data.test)
 
 
 def test_threshold_by_trying_every_one():

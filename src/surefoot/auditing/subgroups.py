@@ -83,14 +83,15 @@ def read_groups(path: str | Path, column: str, split: Split | Predictions) -> li
     if column not in names:
         raise UnknownName(f"column of '{path}'", column, names)
     if "index" in names:
-        by_index = {int(row["index"]): row[column] for row in rows}
-        return matched([by_index.get(index) for index in split_indices(split)], path)
+        return matched(
+            {row["index"]: row[column] for row in rows}, [[str(index)] for index in split_indices(split)], rows, path
+        )
     files = file_names(split)
     if "file" in names and files is None and not isinstance(split, Predictions):
         raise SurefootError(f"'{path}' goes by `file`, and these images come from no files: give a column `index`.")
     if "file" in names and files is not None:
         by_file = {Path(row["file"]).as_posix(): row[column] for row in rows}
-        return matched([next((by_file[key] for key in endings(name) if key in by_file), None) for name in files], path)
+        return matched(by_file, [endings(name) for name in files], rows, path)
     if len(rows) != len(split):
         raise SurefootError(
             f"'{path}' needs a column `index` or `file`, or a row for each of {len(split)} images; it has {len(rows)}."
@@ -118,8 +119,14 @@ def endings(name: str) -> list[str]:
     return ["/".join(parts[start:]) for start in range(len(parts))]
 
 
-def matched(found: list[str | None], path: Path) -> list[str]:
-    missing = sum(group is None for group in found)
-    if missing:
-        raise SurefootError(f"'{path}' has no row for {missing} of {len(found)} images.")
-    return [group for group in found if group is not None]
+def matched(groups: dict[str, str], names: Sequence[Sequence[str]], rows: Sequence[object], path: Path) -> list[str]:
+    """The group of each image, by the first of its names that has a row; one row for each image, and one image for a row."""
+    if len(groups) < len(rows):
+        raise SurefootError(f"'{path}' has {len(rows) - len(groups)} rows more than images that they name.")
+    keys = [next((name for name in own if name in groups), None) for own in names]
+    if None in keys:
+        raise SurefootError(f"'{path}' has no row for {keys.count(None)} of {len(keys)} images.")
+    if len(set(keys)) < len(keys):
+        often = next(key for key in keys if keys.count(key) > 1)
+        raise SurefootError(f"'{often}' in '{path}' names {keys.count(often)} images: give more of their paths.")
+    return [groups[key] for key in keys if key is not None]
