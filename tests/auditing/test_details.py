@@ -71,6 +71,9 @@ def test_groups(answers, tmp_path):
     path.write_text("index,time\n" + "\n".join(rows[:-1]))
     with pytest.raises(SurefootError, match="no row for 1 of 400 images"):
         read_groups(path, "time", answers)
+    path.write_text("index,time\nfirst,day\n")
+    with pytest.raises(SurefootError, match="must be whole numbers, got first"):
+        read_groups(path, "time", answers)
     path.write_text("time\na\nb\n")
     with pytest.raises(SurefootError, match="a row for each of 400 images; it has 2"):
         read_groups(path, "time", answers)
@@ -94,7 +97,7 @@ def test_groups_by_file_name(tmp_path, memory, named):
         shown = next(iter(split.batches(8))).images.flatten(1).mean(1) * 255 / 30
         assert read_groups(tmp_path / "g.csv", "light", split) == [f"light {k}" for k in shown.round().int().tolist()]
     (tmp_path / "g.csv").write_text("file,light\n" + "\n".join([*rows, rows[0]]))
-    with pytest.raises(SurefootError, match="has 1 rows more than images that they name"):
+    with pytest.raises(SurefootError, match="rows for the same image: 9 rows, 8 images"):
         read_groups(tmp_path / "g.csv", "light", data.test)
     with pytest.raises(SurefootError, match="these images come from no files"):
         read_groups(tmp_path / "g.csv", "light", sf.load_data("digits").test)

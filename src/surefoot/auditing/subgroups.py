@@ -12,7 +12,7 @@ import torch
 from ..calibration.bins import reliability
 from ..calibration.scoring import estimates
 from ..data.dataset import Split
-from ..errors import NotFound, SurefootError, UnknownName
+from ..errors import NotFound, SurefootError, UnknownName, require
 from ..intervals import wilson
 from ..types import Estimate, Predictions
 from .result import ClassResult, GroupResult
@@ -83,9 +83,10 @@ def read_groups(path: str | Path, column: str, split: Split | Predictions) -> li
     if column not in names:
         raise UnknownName(f"column of '{path}'", column, names)
     if "index" in names:
-        return matched(
-            {row["index"]: row[column] for row in rows}, [[str(index)] for index in split_indices(split)], rows, path
-        )
+        wrong = next((row["index"] for row in rows if not row["index"].strip().isdigit()), None)
+        require(wrong is None, f"index in '{path}'", "whole numbers", wrong)
+        by_index = {str(int(row["index"])): row[column] for row in rows}
+        return matched(by_index, [[str(index)] for index in split_indices(split)], rows, path)
     files = file_names(split)
     if "file" in names and files is None and not isinstance(split, Predictions):
         raise SurefootError(f"'{path}' goes by `file`, and these images come from no files: give a column `index`.")
@@ -122,7 +123,7 @@ def endings(name: str) -> list[str]:
 def matched(groups: dict[str, str], names: Sequence[Sequence[str]], rows: Sequence[object], path: Path) -> list[str]:
     """The group of each image, by the first of its names that has a row; one row for each image, and one image for a row."""
     if len(groups) < len(rows):
-        raise SurefootError(f"'{path}' has {len(rows) - len(groups)} rows more than images that they name.")
+        raise SurefootError(f"'{path}' has rows for the same image: {len(rows)} rows, {len(groups)} images.")
     keys = [next((name for name in own if name in groups), None) for own in names]
     if None in keys:
         raise SurefootError(f"'{path}' has no row for {keys.count(None)} of {len(keys)} images.")
