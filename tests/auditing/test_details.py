@@ -72,7 +72,7 @@ def test_groups(answers, tmp_path):
     with pytest.raises(SurefootError, match="no row for 1 of 400 images"):
         read_groups(path, "time", answers)
     path.write_text("index,time\nfirst,day\n")
-    with pytest.raises(SurefootError, match="must be whole numbers, got first"):
+    with pytest.raises(SurefootError, match="must be whole numbers, got 'first'"):
         read_groups(path, "time", answers)
     path.write_text("time\na\nb\n")
     with pytest.raises(SurefootError, match="a row for each of 400 images; it has 2"):
