@@ -1,9 +1,14 @@
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from surefoot.corruptions import corrupt, corrupted, open_copies
+from surefoot.corruptions import corrupt, corrupted, open_copies, write
+from surefoot.corruptions.published import ArrayCopies, FolderCopies
 from surefoot.data.dataset import TensorSplit
 from surefoot.errors import NotFound, SurefootError
 
@@ -55,6 +60,7 @@ def test_what_is_not_on_disk_is_generated(arrays, split):
 
 
 def test_trees_are_read_by_severity(tree, split):
+    split = replace(split, labels=torch.tensor([0, 0, 1, 1, 2, 2]))
     found = corrupted(split, "fog", 5, copies=open_copies(tree))
     batches = list(found.batches(4))
     assert torch.cat([batch.labels for batch in batches]).tolist() == [0, 0, 1, 1, 2, 2]
@@ -64,6 +70,41 @@ def test_trees_are_read_by_severity(tree, split):
     assert found.origin == f"read from {tree}"
     renumbered = open_copies(tree, class_names=("n03", "n02", "n01")).split("fog", 1)
     assert next(renumbered.batches(6)).labels.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_our_own_copies_come_in_the_order_of_the_split(split, tmp_path):
+    """Folders are sorted by class; the names of the files say which image each is."""
+    data = SimpleNamespace(class_names=("a", "b", "c"), image_size=(8, 8), channels=3, source={}, split=lambda _: split)
+    for layout in ("arrays", "folders"):
+        write(data, tmp_path / layout, names=["fog"], layout=layout, progress=False)
+        found = corrupted(split, "fog", 2, copies=open_copies(tmp_path / layout))
+        generated = corrupted(split, "fog", 2)
+        for one, two in zip(found.batches(4), generated.batches(4), strict=True):
+            assert torch.equal((one.images * 255).round(), (two.images * 255).round())
+            assert torch.equal(one.labels, two.labels)
+            assert torch.equal(one.indices, two.indices)
+
+
+def test_published_trees_are_matched_by_the_names_of_the_files(tree, split):
+    """Here the split has the images of each class the other way round."""
+    paths = [Path(f"val/{label}/{image}.JPEG") for image in (1, 0) for label in ("n01", "n02", "n03")]
+    split = replace(split, indices=torch.arange(6), files=paths)
+    batch = next(corrupted(split, "fog", 5, copies=open_copies(tree)).batches(6))
+    assert batch.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    assert batch.indices.tolist() == [0, 1, 2, 3, 4, 5]
+    expected = torch.tensor([[5, label, image] for image in (1, 0) for label in range(3)])
+    assert (batch.images[:, :, 0, 0] * 255 - expected).abs().max() <= 3
+
+
+def test_copies_that_cannot_be_told_apart_are_refused(arrays, tree, split):
+    with pytest.raises(SurefootError, match="does not say which copy is of which image"):
+        corrupted(split, "fog", 1, copies=FolderCopies(tree))
+    other = replace(split, labels=split.labels.flip(0))
+    with pytest.raises(SurefootError, match="labels in another order"):
+        corrupted(other, "fog", 1, copies=ArrayCopies(arrays))
+    larger = replace(split, images=split.images.repeat(1, 1, 2, 2))
+    with pytest.raises(SurefootError, match="holds images of 8 x 8 px, and the split's are 16 x 16 px"):
+        corrupted(larger, "fog", 1, copies=ArrayCopies(arrays))
 
 
 @pytest.mark.parametrize(

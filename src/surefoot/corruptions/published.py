@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..data.folders import class_files
 from ..data.preprocessing import Preprocessing
 from ..data.streaming import Pictures, StreamedSplit
 from ..errors import NotFound, SurefootError, UnknownName, require
-from ..types import Batch, Labels
+from ..types import Batch
 from .engine import corrupt
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -115,6 +115,7 @@ class CorruptedSplit:
     severity: float
     origin: str
     seed: int | None  # None where the images are read
+    indices: Tensor | None = None  # where they are read: the place in the data set of each copy
 
     def __len__(self) -> int:
         return len(self.split)
@@ -130,7 +131,8 @@ class CorruptedSplit:
     ) -> Iterator[Batch]:
         for batch in self.split.batches(batch_size, shuffle=shuffle, drop_last=drop_last, device=device, part=part):
             if self.seed is None:
-                yield batch
+                own = batch.indices if self.indices is None else self.indices[batch.indices]
+                yield Batch(batch.images, batch.labels, own)
             else:
                 images = corrupt(batch.images, self.name, self.severity, seed=self.seed, indices=batch.indices)
                 yield Batch(images, batch.labels, batch.indices)
@@ -139,18 +141,58 @@ class CorruptedSplit:
 def corrupted(
     split: Split, name: str, severity: float, *, seed: int = 0, copies: ArrayCopies | FolderCopies | None = None
 ) -> CorruptedSplit:
-    """The images of a split under a corruption: from the copies on disk where they have it, else generated."""
+    """The images of a split under a corruption, in its order: from the copies on disk where they have it, else generated."""
     if copies is None or name not in copies.names or severity not in SEVERITIES:
         return CorruptedSplit(split, name, severity, f"generated with seed {seed}", seed)
-    found = copies.split(name, int(severity))
+    found, origin = copies.split(name, int(severity)), f"read from {copies.folder}"
     check_same_images(split, found, copies.folder)
-    return CorruptedSplit(found, name, severity, f"read from {copies.folder}", None)
+    if not isinstance(split, TensorSplit | StreamedSplit):
+        return CorruptedSplit(found, name, severity, origin, None)  # a stream knows nothing of its images ahead
+    rows = rows_of(split, found, copies.folder)
+    own = torch.empty_like(split.indices)
+    own[rows] = split.indices
+    return CorruptedSplit(taken(found, rows), name, severity, origin, None, own)
 
 
 def check_same_images(split: Split, found: TensorSplit | StreamedSplit, folder: Path) -> None:
-    """Refuse copies of other images: as many, and with the same labels in any order of the classes' images."""
+    """Refuse copies of other images: as many, of the same size, and with the same labels."""
     if len(split) != len(found):
         raise SurefootError(f"'{folder}' holds {len(found)} images, and the split has {len(split)}.")
-    labels: Labels | None = getattr(split, "labels", None)
-    if labels is not None and not torch.equal(labels.sort().values, found.labels.sort().values):
-        raise SurefootError(f"'{folder}' has other labels than the split.")
+    if isinstance(split, TensorSplit | StreamedSplit):
+        if not torch.equal(split.labels.sort().values, found.labels.sort().values):
+            raise SurefootError(f"'{folder}' has other labels than the split.")
+        theirs, ours = (" x ".join(map(str, size_of(each))) for each in (found, split))
+        if theirs != ours:
+            raise SurefootError(f"'{folder}' holds images of {theirs} px, and the split's are {ours} px.")
+
+
+def size_of(split: TensorSplit | StreamedSplit) -> tuple[int, ...]:
+    return tuple(split.images.shape[2:]) if isinstance(split, TensorSplit) else split.pictures.size
+
+
+def rows_of(split: TensorSplit | StreamedSplit, found: TensorSplit | StreamedSplit, folder: Path) -> Tensor:
+    """Which copy is of which image: by the index or the file's name within a class, else the same labels in the same order."""
+    if found.files is not None:
+        rows = {
+            (label, path.stem): row for row, (label, path) in enumerate(zip(found.labels.tolist(), found.files, strict=True))
+        }
+        names = [[f"{index:08d}" for index in split.indices.tolist()]]
+        names += [] if split.files is None else [[Path(split.files[index]).stem for index in split.indices.tolist()]]
+        for own in names:
+            keys = list(zip(split.labels.tolist(), own, strict=True))
+            if all(key in rows for key in keys) and len(set(keys)) == len(keys):
+                return torch.tensor([rows[key] for key in keys])
+    if not torch.equal(split.labels, found.labels):
+        raise SurefootError(
+            f"'{folder}' has the split's labels in another order, and does not say which copy is of which image."
+        )
+    return torch.arange(len(found))
+
+
+def taken(found: TensorSplit | StreamedSplit, rows: Tensor) -> TensorSplit | StreamedSplit:
+    """The copies in another order; `indices` are still their own."""
+    if isinstance(found, StreamedSplit):
+        return replace(found, labels=found.labels[rows], indices=found.indices[rows])
+    if torch.equal(rows, torch.arange(len(rows))):
+        return found
+    return replace(found, images=found.images[rows], labels=found.labels[rows], indices=found.indices[rows])
