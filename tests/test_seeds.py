@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -36,3 +37,7 @@ def test_beta_and_dirichlet_have_their_moments(alpha):
     shares = seeds.dirichlet(alpha, (100_000, 3), torch.empty(0, dtype=torch.float64), seeds.generator(1))
     assert torch.allclose(shares.sum(1), torch.ones(100_000, dtype=torch.float64))
     assert shares.var(0).tolist() == pytest.approx([2 / 9 / (3 * alpha + 1)] * 3, rel=0.03)
+
+
+def test_a_number_is_a_number_of_any_type():
+    assert derive(np.int64(3), "a") == derive(3, "a") == derive(torch.tensor(3), "a")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
+from operator import index
 
 import torch
 from torch import Tensor
@@ -15,7 +16,8 @@ Key = int | str
 
 def derive(*keys: Key) -> int:
     """A 63-bit seed from a list of keys such as (seed, epoch, step, "order")."""
-    digest = blake2b(repr(keys).encode(), digest_size=8).digest()
+    plain = tuple(key if isinstance(key, str) else index(key) for key in keys)  # numpy's 0 is 0 too
+    digest = blake2b(repr(plain).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 

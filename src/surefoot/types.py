@@ -179,6 +179,12 @@ def check_scores(argument: str, scores: Tensor) -> None:
             )
 
 
+def finite_logits(logits: Logits) -> Logits:
+    """The same logits; NaN, whose argmax would be class 0, is an error."""
+    check_scores("logits", logits)
+    return logits
+
+
 def check_images(images: Images, argument: str = "images") -> None:
     """Refuse anything but a batch of pixels in [0, 1]."""
     require(images.ndim == 4, argument, "batch x channels x height x width", tuple(images.shape))

@@ -10,6 +10,7 @@ from torch import nn
 
 from surefoot.attacks import AutoAttack, autoattack, evaluate, pgd
 from surefoot.errors import SurefootError, UnknownName
+from surefoot.seeds import global_seed
 
 pytest.importorskip("pyautoattack")
 QUICK = AutoAttack(iterations=10, queries=50)
@@ -172,3 +173,15 @@ def test_bad_options():
         AutoAttack(version="standart")
     with pytest.raises(SurefootError, match="queries must be at least 1, got 0"):
         AutoAttack(queries=0)
+
+
+def test_as_a_plain_function_it_follows_the_seed():
+    net, images = small_net(), pictures(8)
+    labels = net(images).argmax(1)
+    attack = replace(QUICK, eps=0.03)
+    found = []
+    for seed in (0, 0, 1):
+        with global_seed(seed):
+            found.append(attack(net, images, labels))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])

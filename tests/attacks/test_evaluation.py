@@ -9,6 +9,7 @@ from attack_nets import linear_net, pictures, small_net
 from torch import nn
 
 from surefoot.attacks import AttackResult, evaluate, masking_signs, pgd, security_curve, transfer
+from surefoot.attacks.keeping import fingerprint
 from surefoot.attacks.presets import ATTACKS, find_attack
 from surefoot.calibration import scores
 from surefoot.errors import SurefootError, UnknownName
@@ -214,11 +215,11 @@ def test_transfer_counts_what_the_target_had_right(tmp_path):
         def forward(self, x):
             return torch.tensor([[0.0, 1.0]]).repeat(len(x), 1) + 0 * x.sum((1, 2, 3)).unsqueeze(1)
 
-    made = []
-
     def dim(model, images, labels):
-        made.append(type(model).__name__)
+        dim.made.append(type(model).__name__)  # not in the closure, which is part of what an attack is
         return 1 - images
+
+    dim.made = []
 
     names = {"surrogates": {"pixel": Pixel()}, "targets": {"same": Pixel(), "blind": Blind()}}
     found = transfer(**names, images=images, labels=labels, attacks={"dim": dim}, folder=tmp_path)
@@ -234,7 +235,7 @@ def test_transfer_counts_what_the_target_had_right(tmp_path):
         "accuracy": 0.0,
     }
     transfer(**names, images=images, labels=labels, attacks={"dim": dim}, folder=tmp_path)
-    assert made == ["Pixel"]
+    assert dim.made == ["Pixel"]
     assert len(list(tmp_path.iterdir())) == 1
     with pytest.raises(SurefootError, match="targets must be at least one, got 0"):
         transfer({"a": Pixel()}, {}, images, labels, ["fgsm"])
@@ -295,3 +296,52 @@ def test_a_result_from_predictions_alone():
     images, labels = four_images()
     found = evaluate(Pixel(), images, labels, "fgsm")
     assert AttackResult(found.clean, found.attacked).success_rate == found.success_rate
+
+
+def test_fingerprints_tell_apart_what_differs():
+    def shifted(by):
+        return lambda model, images, labels: images + by
+
+    pairs = [
+        (torch.nn.Sequential(torch.nn.ReLU()), torch.nn.Sequential(torch.nn.Sigmoid())),
+        (NoisyEnsemble(Pixel(), GaussianNoise(0.1), 10), NoisyEnsemble(Pixel(), GaussianNoise(0.5), 10)),
+        (NoisyEnsemble(Pixel(), GaussianNoise(0.1), 10), NoisyEnsemble(Pixel(), GaussianNoise(0.1), 2)),
+        (shifted(0.1), shifted(0.2)),
+        (lambda model, images, labels: images, lambda model, images, labels: 1 - images),
+    ]
+    for one, two in pairs:
+        assert fingerprint(one) == fingerprint(one) != fingerprint(two)
+    assert fingerprint(shifted(0.1)) == fingerprint(shifted(0.1))
+
+
+class Rounded(nn.Module):
+    """A defence that autograd cannot see through."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Pixel()
+
+    def forward(self, x):
+        with torch.no_grad():
+            return self.inner(x)
+
+
+def test_a_model_that_hides_its_gradient_is_the_clearest_case_of_masking():
+    images, labels = four_images()
+    lines = masking_signs(Rounded(), images, labels, eps=0.6, queries=20)
+    assert lines[0].startswith("The gradient is zero for 3 of 3 images")
+    with pytest.raises(SurefootError, match="Rounded does not react to its input, or hides it: no gradient reaches the images"):
+        pgd(Rounded(), images, labels)
+
+
+def test_budgets_are_checked_before_any_attack():
+    images, labels = four_images()
+    with pytest.raises(SurefootError, match="budgets must be at least 0, got -1"):
+        security_curve(Forbidden(), images, labels, "pgd", [0.1, -1])
+    with pytest.raises(SurefootError, match="pgd-weak has its own budget"):
+        security_curve(Forbidden(), images, labels, "pgd-weak", [0.1])
+
+
+class Forbidden(nn.Module):
+    def forward(self, x):
+        raise AssertionError

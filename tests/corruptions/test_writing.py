@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ def expected(data, name, severity, seed=0):
 
 def test_arrays_hold_what_corrupt_gives(data, tmp_path):
     folder = write(data, tmp_path / "out", names=NAMES, seed=3, progress=False)
-    assert sorted(path.name for path in folder.iterdir()) == sorted([*(f"{n}.npy" for n in NAMES), "copies.json", "labels.npy"])
+    wanted = [*(f"{n}.npy" for n in NAMES), "copies.json", "labels.npy", ".lock"]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(wanted)
     count = len(data.test)
     for name in NAMES:
         found = np.load(folder / f"{name}.npy")
@@ -113,10 +115,28 @@ def test_bad_arguments(data, tmp_path):
 
 
 def test_one_channel(tmp_path, data):
-    from dataclasses import replace
-
     grey = TensorSplit(data.test.images[:, :1], data.test.labels, data.test.indices)
     one = replace(data, test=grey, channels=1)
     for layout in ("arrays", "folders"):
         write(one, tmp_path / layout, names=["frost"], layout=layout, progress=False)
     assert np.load(tmp_path / "arrays" / "frost.npy").shape[3] == 1
+
+
+def test_data_without_a_name_are_told_apart_by_what_they_hold(data, tmp_path):
+    one = replace(data, source={})
+    other = replace(one, test=replace(data.test, labels=data.test.labels.flip(0)))
+    write(one, tmp_path / "out", names=["contrast"], progress=False)
+    with pytest.raises(SurefootError, match="holds other copies: content is"):
+        write(other, tmp_path / "out", names=["brightness"], progress=False)
+
+
+def test_two_processes_do_not_write_to_one_folder(data, tmp_path):
+    with writing.claimed(tmp_path / "out", {}), pytest.raises(SurefootError, match="Another process is writing"):
+        write(data, tmp_path / "out", names=["contrast"], progress=False)
+
+
+@pytest.mark.parametrize("names", [("crane", "crane"), ("a/b", "c"), ("..", "c")])
+def test_class_names_must_be_folders(data, tmp_path, names):
+    with pytest.raises(SurefootError, match="class names must be"):
+        write(replace(data, class_names=names), tmp_path / "out", layout="folders", progress=False)
+    assert not (tmp_path / "out").exists()

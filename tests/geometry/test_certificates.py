@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from surefoot.errors import SurefootError
-from surefoot.geometry import certify
+from surefoot.geometry import certify, noisy_correct, radius_estimates
 from surefoot.geometry.smoothing_certificates import lower_bound
 
 
@@ -104,3 +104,15 @@ def test_selection_and_estimation_use_their_own_draws(halves):
 def test_what_is_refused(halves, options, message):
     with pytest.raises(SurefootError, match=message):
         certify(halves, torch.rand(2, 3, 2, 2), torch.tensor([0, 1]), **{"std": 0.25, **options})
+
+
+class Broken(nn.Module):
+    def forward(self, x):
+        return x.flatten(1)[:, :3] * torch.nan
+
+
+def test_what_is_not_a_number_is_not_certified():
+    images, labels = torch.rand(2, 1, 2, 2), torch.zeros(2, dtype=torch.long)
+    for measure in (certify, noisy_correct, radius_estimates):
+        with pytest.raises(SurefootError, match="logits must be finite; 2 of 2|logits must be finite"):
+            measure(Broken(), images, labels, 0.1)

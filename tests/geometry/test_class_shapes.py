@@ -6,7 +6,7 @@ from torch import nn
 
 import surefoot as sf
 from surefoot.errors import SurefootError
-from surefoot.geometry import class_shapes, margins, scale_transformed
+from surefoot.geometry import class_shapes, hyperplane_distances, margins, scale_transformed
 from surefoot.geometry.class_extents import BLOCK, diameter
 from surefoot.models.observing import head_of, observed
 from surefoot.objectives.centroids import class_means
@@ -131,3 +131,18 @@ def test_the_papers_net_qualifies(images):
     net = sf.load_model("small-resnet", num_classes=4, image_size=16, seed=0, feature_dim=5)
     other = scale_transformed(net, images, 3.0)
     torch.testing.assert_close(other.eval()(images), 3 * net.eval()(images), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_head_in_half_precision(dtype):
+    head, features, labels = nn.Linear(4, 3).to(dtype), torch.randn(12, 4), torch.arange(12) % 3
+    full = nn.Linear(4, 3)
+    full.load_state_dict({name: value.float() for name, value in head.state_dict().items()})
+    assert torch.equal(class_shapes(head, features, labels).margins, class_shapes(full, features, labels).margins)
+    assert torch.equal(hyperplane_distances(head, features.to(dtype)), hyperplane_distances(full, features.to(dtype).float()))
+
+
+def test_fine_features_stay_fine():
+    features = torch.tensor([[1000.0, 0.0], [1000.0 + 1e-5, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    found = class_shapes(nn.Linear(2, 2), features, torch.tensor([0, 0, 1]))
+    assert float(found.dispersions[0]) == pytest.approx(1e-5, rel=1e-3)

@@ -227,3 +227,10 @@ def test_a_net_that_does_not_look_is_refused():
 def test_what_is_refused(linear, points, answers, bad):
     with pytest.raises(SurefootError, match=f"{next(iter(bad))} must be"):
         input_curvature(linear, points, answers, **bad)
+
+
+@pytest.mark.parametrize("norm", [nn.InstanceNorm2d(4), nn.BatchNorm2d(4, track_running_stats=False)])
+def test_a_norm_by_its_own_input_is_curved(norm):
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), norm, nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 3)).eval()
+    with pytest.raises(SurefootError, match="by the statistics of its own input"):
+        exact_hessian_trace(net, torch.rand(2, 3, 8, 8))

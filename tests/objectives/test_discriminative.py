@@ -159,3 +159,16 @@ def test_sizes_and_heads(images):
         Discriminative(5, 9)(net, images, labels)
     with pytest.raises(SurefootError, match="must end in one linear layer; no nn.Linear gives its output"):
         Discriminative()(nn.Sequential(nn.Flatten(), nn.Linear(768, 5), nn.ReLU()), images, labels)
+
+
+def test_classes_with_the_same_weights_have_no_boundary():
+    """A head of zeros: no term, and no gradient that would throw the weights away."""
+    head, centroids = nn.Linear(3, 4), torch.randn(4, 3, requires_grad=True)
+    nn.init.zeros_(head.weight)
+    loss = boundary_margin(centroids, torch.arange(4), head, 5.0)
+    loss.backward()
+    assert loss.item() == 0
+    assert float(head.weight.grad.abs().max()) == 0
+    with torch.no_grad():
+        head.weight[0, 0] = 1.0  # now class 0 has a boundary with each of the others
+    assert boundary_margin(centroids, torch.arange(4), head, 5.0).item() > 0

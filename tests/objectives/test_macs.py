@@ -134,3 +134,8 @@ def test_macs_and_augmix_are_summed(images):
     macs = plain_macs(clean.double(), net(noisy).double(), labels, 1.0, 0.1, 0.5)
     assert terms.total.item() == pytest.approx(macs + 12 * shannon.item(), rel=1e-4)
     assert set(terms.parts) == {"cross_entropy", "margin", "consistency", "jensen_shannon"}
+
+
+def test_the_margin_of_half_precision_is_not_squared_in_it():
+    logits = torch.tensor([[-300.0, 300.0]], dtype=torch.float16)
+    assert float(margin_loss(logits, torch.tensor([0]), 1.0)) == 601.0**2

@@ -51,7 +51,8 @@ class AutoAttack:
         require(self.queries >= 1, "queries", "at least 1", self.queries)
 
     def __call__(self, model: nn.Module, images: Images, labels: Labels) -> Images:
-        return attempt(model, images, labels, self)[0]
+        drawn = int(torch.randint(2**31, ()))  # from the generator that the caller seeded
+        return attempt(model, images, labels, self, batch_size=max(1, len(images)), seed=drawn)[0]
 
     def parts(self, classes: int, size: tuple[int, int]) -> dict[str, Attack]:
         """The attacks in their order: those that are defined for so many classes and images of this size.

@@ -10,10 +10,12 @@ from typing import Any
 from torch import nn
 
 from ..calibration.scoring import scores
-from ..errors import require
+from ..errors import SurefootError, require
 from ..types import Estimate, Images, Labels
 from .attempts import attempt
 from .presets import FIXED, find_attack
+
+BUDGETS = (0, 1 / 255, 2 / 255, 4 / 255, 8 / 255)
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def security_curve(
     images: Images,
     labels: Labels,
     attack: str,
-    budgets: Sequence[float] = (0, 1 / 255, 2 / 255, 4 / 255, 8 / 255),
+    budgets: Sequence[float] | None = None,
     *,
     options: dict[str, Any] | None = None,
     batch_size: int = 256,
@@ -48,10 +50,17 @@ def security_curve(
     progress: bool = False,
     folder: str | Path | None = None,
 ) -> list[CurvePoint]:
-    """Attack anew at every budget; `options` are the attack's own, and `seconds` is for each budget."""
-    require(len(budgets) > 0, "budgets", "at least one", 0)
+    """Attack anew at every budget, 0 to 8/255 if none are given; `options` are the attack's own, `seconds` is for each budget.
+
+    An attack that has its budget in its name, such as "pgd-weak", takes no other.
+    """
+    if budgets is not None and attack in FIXED:
+        raise SurefootError(f"{attack} has its own budget: budgets are for the attacks without one in their name.")
+    wanted = BUDGETS if budgets is None else budgets
+    require(len(wanted) > 0, "budgets", "at least one", 0)
+    require(min(wanted) >= 0, "budgets", "at least 0", min(wanted))
     points = []
-    for eps in [None] if attack in FIXED else budgets:
+    for eps in [None] if attack in FIXED else wanted:
         given = dict(options or {}) if eps is None else {**(options or {}), "eps": eps}
         method = find_attack(attack, early_stop=True, **given)
         if eps == 0:

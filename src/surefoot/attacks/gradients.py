@@ -13,6 +13,13 @@ from ..types import Images, Logits
 Loss = Callable[[Logits], Tensor]  # one number for each image, to be made large
 
 
+class NoGradient(SurefootError):
+    """The logits do not depend on the images as far as autograd can see."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(f"{type(model).__name__} does not react to its input, or hides it: no gradient reaches the images.")
+
+
 def input_gradient(model: nn.Module, points: Images, measure: Loss, eot: int = 1) -> tuple[Tensor, Logits]:
     """The gradient of the summed loss, which keeps images apart, and the logits: both means over `eot` draws of the model."""
     points = points.detach().requires_grad_()
@@ -35,7 +42,7 @@ def one_gradient(model: nn.Module, points: Images, measure: Loss) -> tuple[Tenso
         total = measure(logits).sum()
     slope = torch.autograd.grad(total, points, allow_unused=True)[0] if total.requires_grad else None
     if slope is None:
-        raise SurefootError(f"{type(model).__name__} does not react to its input: no gradient reaches the images.")
+        raise NoGradient(model)
     return slope, logits.detach()
 
 

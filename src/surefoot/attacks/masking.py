@@ -15,7 +15,7 @@ from ..types import Images, Labels, Logits, Predictions, check_images
 from .attempts import Attack, attempt, logits_of
 from .auto_attack import AutoAttack
 from .balls import Ball
-from .gradients import one_gradient
+from .gradients import NoGradient, one_gradient
 from .guarding import untouched
 from .projected_gradient import pgd
 from .random_search import noise
@@ -61,7 +61,10 @@ def masking_signs(
         )
 
     def broken(attack: Attack) -> int:
-        return int(attempt(model, images, labels, attack, batch_size=batch_size, seed=seed)[1].broken.sum())
+        try:
+            return int(attempt(model, images, labels, attack, batch_size=batch_size, seed=seed)[1].broken.sum())
+        except NoGradient:
+            return 0
 
     climbing = partial(pgd, eps=eps, norm=norm, early_stop=True)
     many, one = broken(partial(climbing, steps=steps)), broken(partial(climbing, steps=1, step_size=eps, random_start=False))
@@ -87,7 +90,7 @@ def masking_signs(
 
 
 def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_size: int, seed: int) -> int:
-    """The number of images where the gradient of the cross-entropy is exactly zero."""
+    """The number of images where the gradient of the cross-entropy is exactly zero, or there is none."""
     found = 0
     with untouched(model), global_seed(seed, "gradient"):
         for points, right in zip(images.split(batch_size), labels.split(batch_size), strict=True):
@@ -95,6 +98,10 @@ def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_siz
             def measure(logits: Logits, right: Labels = right) -> Tensor:
                 return F.cross_entropy(logits, right.long(), reduction="none")
 
-            gradient, _ = one_gradient(model, points.detach().clone().requires_grad_(), measure)
-            found += int((gradient.flatten(1).abs().amax(1) == 0).sum())
+            try:
+                gradient, _ = one_gradient(model, points.detach().clone().requires_grad_(), measure)
+            except NoGradient:
+                found += len(points)
+            else:
+                found += int((gradient.flatten(1).abs().amax(1) == 0).sum())
     return found

@@ -57,8 +57,9 @@ def transfer(
 ) -> TransferMatrix:
     """Attack every image on every surrogate, once, and show the result to every target.
 
-    The attacks go on after the surrogate is wrong, since what has just crossed its boundary seldom crosses another's. With a
-    folder the adversarial images are kept there, under a name that stands for weights, attack, images and seed.
+    The attacks go on after the surrogate is wrong, since what has just crossed its boundary seldom crosses another's. (Only
+    AutoAttack cannot: it stops there, and leaves the images that the surrogate has wrong as they are.) With a folder the
+    adversarial images are kept there, under a name that stands for weights, attack, images and seed.
     """
     for name, value in (("images", images), ("surrogates", surrogates), ("targets", targets), ("attacks", attacks)):
         require(len(value) > 0, name, "at least one", 0)

@@ -94,9 +94,9 @@ def attack(
     batch = whole(found.data.split(split), batch_size, place)
     images, answers = batch.images, batch.labels
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
-    points = security_curve(
-        subject, images, answers, attack, budgets, options=options, seconds=seconds, progress=not quiet, folder=keep, **run
-    )
+    paced: dict[str, Any] = {"seconds": seconds, "progress": not quiet, "folder": keep}
+    asked = None if attack in FIXED else budgets
+    points = security_curve(subject, images, answers, attack, asked, options=options, **paced, **run)
     signs = []
     largest = 8 / 255 if attack in FIXED else max(budgets)
     if not no_check and largest > 0:

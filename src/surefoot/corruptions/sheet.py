@@ -27,6 +27,8 @@ def draw_sheet(image: Images, names: tuple[str, ...] = NAMES, *, seed: int = 0, 
     from PIL import Image, ImageDraw
 
     require(image.ndim == 3, "image", "channels x height x width", tuple(image.shape))
+    require(len(names) > 0, "names", "at least one", 0)
+    image = image.float() / 255 if image.dtype == torch.uint8 else image
     draws: dict[str, Any] = {"seed": seed, "indices": torch.tensor([index]), "scale": scale}
     rows = [
         torch.cat([image[None], *(corrupt(image[None], name, severity, **draws) for severity in SEVERITIES)]) for name in names

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from torch import Tensor
 
 from ..data.dataset import Dataset, Split
@@ -27,8 +30,9 @@ from .severities import SCALES, scale_for
 
 LAYOUTS = ("arrays", "folders")
 SEVERITIES = (1, 2, 3, 4, 5)
-MANIFEST = "copies.json"
+MANIFEST, LOCK = "copies.json", ".lock"
 BATCH = 512
+SEEN = 16  # images that a folder remembers
 Tick = Callable[[], None]
 
 
@@ -57,8 +61,18 @@ def write(
             CORRUPTIONS.load(link)
     require(len(images) > 0, f"the {split} split", "at least one image", 0)
     chosen = scale_for(*data.image_size) if scale == "auto" else scale
-    claim(folder, manifest(data, split, len(images), layout, seed, chosen))
-    missing = [name for name in wanted if not is_written(folder, name, layout)]
+    if layout == "folders":
+        check_class_folders(data.class_names)
+    with claimed(folder, manifest(data, split, layout, seed, chosen)):
+        write_missing(folder, wanted, images, data, layout, seed, chosen, progress)
+    return folder
+
+
+def write_missing(
+    folder: Path, names: list[str], images: Split, data: Dataset, layout: str, seed: int, scale: str, progress: bool
+) -> None:
+    """What is not there yet."""
+    missing = [name for name in names if not is_written(folder, name, layout)]
     bar = progress_bar(show=progress, keep=True)
     batches = -(-len(images) // BATCH)
     with bar:
@@ -66,20 +80,32 @@ def write(
         for name in missing:
             bar.update(task, description=name)
             one = write_array if layout == "arrays" else write_folders
-            one(folder, name, images, data, seed, chosen, lambda: bar.advance(task))
+            one(folder, name, images, data, seed, scale, lambda: bar.advance(task))
         if layout == "arrays":
             labels = np.concatenate([batch.labels.numpy() for batch in images.batches(BATCH)])
             save_array(folder / "labels.npy", labels)
-    return folder
 
 
-def manifest(data: Dataset, split: str, count: int, layout: str, seed: int, scale: str) -> dict[str, Any]:
-    """What decides the pixels of the copies."""
+def check_class_folders(names: tuple[str, ...]) -> None:
+    """Each class must be one folder, and no two the same."""
+    require(len(set(names)) == len(names), "class names", "different, to be folders", names)
+    wrong = next((name for name in names if name in ("", ".", "..") or "/" in name or "\\" in name), None)
+    require(wrong is None, "class names", "names of folders", wrong)
+
+
+def manifest(data: Dataset, split: str, layout: str, seed: int, scale: str) -> dict[str, Any]:
+    """What decides the pixels of the copies; `content` tells data apart that have no name."""
+    images = data.split(split)
+    first = next(iter(images.batches(SEEN)))
+    content = blake2b(repr(data.class_names).encode(), digest_size=8)
+    for tensor in (first.images, first.labels, *(getattr(images, name, first.indices) for name in ("labels", "indices"))):
+        content.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
     return {
         "schema": 1,
         "data": data.source,
+        "content": content.hexdigest(),
         "split": split,
-        "images": count,
+        "images": len(images),
         "image_size": list(data.image_size),
         "channels": data.channels,
         "layout": layout,
@@ -89,15 +115,30 @@ def manifest(data: Dataset, split: str, count: int, layout: str, seed: int, scal
     }
 
 
+@contextmanager
+def claimed(folder: Path, described: dict[str, Any]) -> Iterator[None]:
+    """An empty folder, or one that holds part of the same copies, for this process alone."""
+    if folder.exists() and not folder.is_dir():
+        raise SurefootError(f"'{folder}' must be a folder, and is a file.")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        with lock.acquire(blocking=False):
+            claim(folder, described)
+            yield
+    except Timeout as error:
+        raise SurefootError(f"Another process is writing copies to '{folder}'.") from error
+
+
 def claim(folder: Path, described: dict[str, Any]) -> None:
-    """Take an empty folder, or one that holds part of the same copies; remove what a stopped run left unfinished."""
+    """Make sure that the folder is for these copies; remove what a stopped run left unfinished."""
     path = folder / MANIFEST
     if path.is_file():
         there = read_json("manifest", path)
         for key, value in described.items():
             if there.get(key) != value:
                 raise SurefootError(f"'{folder}' holds other copies: {key} is {there.get(key)!r} there and {value!r} here.")
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    elif any(left.name != LOCK for left in folder.iterdir()):
         raise SurefootError(f"'{folder}' must be a new or empty folder, or one with corrupted copies ({MANIFEST}).")
     else:
         write_json(path, described)

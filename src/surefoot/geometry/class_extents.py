@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..errors import require
 from ..types import Features, Labels, check_labels
 from .batching import slices
+from .heads import in_place_of
 from .hyperplanes import signed_distances, weight_distances
 
 BLOCK = 1024  # features against features at a time
@@ -34,7 +35,7 @@ def class_shapes(
 ) -> ClassShapes:
     """Dispersion (discriminative Def. 3.1) and margin (Def. 5.1) of every class, exact, in memory of order n."""
     require(features.ndim == 2 and len(features) > 0, "features", "at least one, images x dimensions", tuple(features.shape))
-    features = features.detach().to(head.weight.device, head.weight.dtype)
+    features = in_place_of(head, features)
     labels = check_labels(labels, head.out_features, len(features)).to(features.device)
     between, unsigned, signed = weight_distances(head), [], []
     with torch.no_grad():

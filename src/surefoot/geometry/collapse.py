@@ -68,6 +68,9 @@ def inverse_root(centred: Tensor) -> Tensor:
     values, vectors = torch.linalg.eigh(centred @ centred.T)
     kept = values > values[-1] * max(centred.shape) * torch.finfo(values.dtype).eps
     # centred = U s V^T, so S_B^+ = classes V s^-2 V^T and V = centred^T U / s
+    # without any distance between the means nothing is kept, and there is nothing to compare with
+    if not bool(kept.any()) or float(values[-1]) <= 0:
+        return centred.new_full((centred.shape[1], 1), torch.nan)
     root: Tensor = centred.T @ (vectors[:, kept] / values[kept]) * len(centred) ** 0.5
     return root
 

@@ -105,7 +105,8 @@ def margin_term(
     gaps = margins(model, images, labels, batch_size=batch_size, progress=progress)
     found = spectral_complexity(model, images, steps=steps, batch_size=batch_size, progress=progress)
     count = len(gaps)
-    logarithm = found.log_complexity + math.log(found.input_norm) - math.log(margin) - 0.5 * math.log(count)
+    size = math.log(found.input_norm) if found.input_norm > 0 else -math.inf
+    logarithm = found.log_complexity + size - math.log(margin) - 0.5 * math.log(count)
     below = float((gaps < margin).double().mean())
     return MarginTerm(exponential(logarithm), logarithm, below, margin, count, found.input_norm, found)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ..attacks.gradients import NoGradient
 from ..errors import require
 from ..models.observing import evaluating
 from ..types import Images
@@ -60,7 +61,7 @@ def sampled_fisher_trace(
     with evaluating(model), torch.enable_grad():
         for part in slices(len(images), batch_size, progress, "sampled Fisher trace"):
             points = images[part].clone().requires_grad_()
-            logs = model(points).log_softmax(1)
+            logs = log_answers(model, points)
             steps = logs.detach().double().exp().cumsum(1)
             drawn = uniform[part].to(steps.device) * steps[:, -1:]
             classes = torch.searchsorted(steps, drawn, right=True).clamp_max(logs.shape[1] - 1)
@@ -89,10 +90,18 @@ def fisher_spectrum(model: nn.Module, images: Images, *, batch_size: int = 16, p
     return FisherSpectrum(eigenvalues[:, 0], eigenvalues)
 
 
+def log_answers(model: nn.Module, points: Images) -> Tensor:
+    """log p of every class, which must depend on the pixels."""
+    logs: Tensor = model(points).log_softmax(1)
+    if not logs.requires_grad:
+        raise NoGradient(model)
+    return logs
+
+
 def class_gradients(model: nn.Module, images: Images) -> Iterator[tuple[Tensor, Tensor]]:
     """p_k and grad log p_k of every image, class after class, from one forward pass."""
     points = images.clone().requires_grad_()
-    logs = model(points).log_softmax(1)
+    logs = log_answers(model, points)
     shares, classes = logs.detach().exp(), logs.shape[1]
     for number in range(classes):
         yield shares[:, number], torch.autograd.grad(logs[:, number].sum(), points, retain_graph=number + 1 < classes)[0]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ..errors import require
-from ..types import Features
+from ..types import Features, Logits
 
 
 def weights_of(head: nn.Linear) -> tuple[Tensor, Tensor]:
@@ -19,6 +20,19 @@ def weights_of(head: nn.Linear) -> tuple[Tensor, Tensor]:
 def at_least_single(values: Tensor) -> Tensor:
     """Half precision as float32; anything finer as it is."""
     return values if values.dtype == torch.float64 else values.float()
+
+
+def in_place_of(head: nn.Linear, features: Features) -> Features:
+    """Features where the head is, in the finer precision of the two."""
+    finer = torch.promote_types(at_least_single(features).dtype, weights_of(head)[0].dtype)
+    return features.detach().to(head.weight.device, finer)
+
+
+def logits_at(head: nn.Linear, features: Features) -> Logits:
+    """What the head makes of features, in their precision."""
+    weight, bias = weights_of(head)
+    logits: Logits = F.linear(features, weight.to(features.dtype), bias.to(features.dtype))
+    return logits
 
 
 def check_features(features: Features, dimensions: int) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ..attacks.gradients import NoGradient
 from ..errors import SurefootError
 from ..models.observing import bare
 from ..types import Images, Labels
@@ -26,6 +27,8 @@ class HessianProducts:
         self.points = images.detach().clone().requires_grad_()
         with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the fused attention kernels have one derivative only
             loss = losses(labels)(self.model(self.points)).sum()
+            if not loss.requires_grad:
+                raise NoGradient(model)
             try:
                 self.gradient = torch.autograd.grad(loss, self.points, create_graph=True)[0]
             except RuntimeError as error:

@@ -8,19 +8,20 @@ from torch import Tensor, nn
 from ..errors import require
 from ..types import Features, Labels, check_labels
 from .batching import slices
+from .heads import in_place_of, logits_at, weights_of
 
 __all__ = ["hyperplane_distances", "signed_distances", "weight_distances"]
 
 
 def weight_distances(head: nn.Linear) -> Tensor:
     """||W_i - W_j|| for all pairs of classes, by differences: the matmul form is too inexact for near rows."""
-    weight = head.weight.detach()
+    weight = weights_of(head)[0]
     return torch.cdist(weight, weight, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def signed_distances(head: nn.Linear, features: Features, classes: Labels, between: Tensor) -> Tensor:
     """(z_c - z_i) / ||W_c - W_i|| to the hyperplane of each rival i; infinite for i = c and rivals with the same weights."""
-    logits = head(features)
+    logits = logits_at(head, features)
     gaps = logits.gather(1, classes.unsqueeze(1)) - logits
     lengths = between[classes]
     distances = torch.where(lengths > 0, gaps / lengths, torch.inf)
@@ -41,12 +42,12 @@ def hyperplane_distances(
     least that a feature must move to change the answer.
     """
     require(features.ndim == 2 and len(features) > 0, "features", "at least one, images x dimensions", tuple(features.shape))
-    features = features.detach().to(head.weight.device, head.weight.dtype)
+    features = in_place_of(head, features)
     if labels is not None:
         labels = check_labels(labels, head.out_features, len(features)).to(features.device)
     between, found = weight_distances(head), []
     with torch.no_grad():
         for part in slices(len(features), batch_size, progress, "hyperplanes"):
-            classes = head(features[part]).argmax(1) if labels is None else labels[part]
+            classes = logits_at(head, features[part]).argmax(1) if labels is None else labels[part]
             found.append(signed_distances(head, features[part], classes, between).amin(1))
     return torch.cat(found)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..errors import require
 from ..models.logit_margins import logit_margins
 from ..models.observing import evaluating
-from ..types import Images, Labels, Logits
+from ..types import Images, Labels, Logits, finite_logits
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .image_noise import base_seed, gaussian
@@ -70,13 +70,13 @@ def radius_estimates(
     found = []
     with evaluating(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "radius estimates"):
-            labels_here, clean = labels[part].to(images.device), model(images[part])
+            labels_here, clean = labels[part].to(images.device), finite_logits(model(images[part]))
             gaps = logit_margins(clean, labels_here)
             steepest = gaps.new_zeros(2, len(gaps))
             shortest = torch.full_like(gaps, torch.inf)
             for draw in range(draws):
                 noise = std * gaussian(images[part], part.start, draw, seed)
-                lengths, moved = norms(noise), model(images[part] + noise) - clean
+                lengths, moved = norms(noise), finite_logits(model(images[part] + noise)) - clean
                 slopes = torch.stack([difference_moves(moved, labels_here), moved.abs().amax(1)]) / lengths
                 steepest, shortest = torch.maximum(steepest, slopes), torch.minimum(shortest, lengths)
             found.append(torch.cat([gaps.unsqueeze(0), steepest, shortest.unsqueeze(0)]))

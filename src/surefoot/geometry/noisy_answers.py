@@ -9,7 +9,7 @@ from ..attacks.guarding import untouched
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
 from ..errors import UnknownName, require
 from ..seeds import derive
-from ..types import Images, Labels
+from ..types import Images, Labels, finite_logits
 from .batching import slices
 
 NOISES = {"gaussian": add_gaussian_noise, "uniform": add_uniform_noise}
@@ -40,5 +40,5 @@ def noisy_correct(
             places = torch.arange(part.start, part.stop)
             for number in range(draws):
                 copies = NOISES[noise](images[part], level, seed=derive(seed, number, "noisy answers"), indices=places)
-                counts[part] += model(copies).argmax(1) == labels[part]
+                counts[part] += finite_logits(model(copies)).argmax(1) == labels[part]
     return counts

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..attacks.gradients import NoGradient
 from ..models.observing import evaluating
 from ..types import Images
 
@@ -37,6 +38,8 @@ def curved_operation(model: nn.Module, images: Images) -> str | None:
     points = images.detach().clone().requires_grad_()
     with evaluating(model), torch.enable_grad():
         logits = model(points)
+    if logits.grad_fn is None:
+        raise NoGradient(model)
     reached = depending(logits.grad_fn, lambda node: getattr(node, "variable", None) is points)
     for node in reached:
         name = operation_name(node)
@@ -44,6 +47,8 @@ def curved_operation(model: nn.Module, images: Images) -> str | None:
         parents = [parent in reached for parent, _ in node.next_functions]
         if kind not in KNOWN:
             return name
+        if kind in NORMS.split() and getattr(node, "_saved_training", True):
+            return f"{name} by the statistics of its own input"
         if (kind in PRODUCTS and sum(parents[PRODUCTS[kind] :]) > 1) or (kind == "div" and any(parents[1:])):
             return f"{name} of values that both depend on the input"
     return None

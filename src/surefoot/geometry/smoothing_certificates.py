@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..errors import require
 from ..models.observing import evaluating
 from ..seeds import derive
-from ..types import Images, Labels, check_labels
+from ..types import Images, Labels, check_labels, finite_logits
 from .batching import slices
 from .boundary import checked_labels, prepared
 
@@ -83,7 +83,7 @@ def certify(
         counts = torch.zeros(len(images), 2, classes, dtype=torch.long)
         copies = noisy_copies(images, places.tolist(), std, n0, n, seed, progress)
         for owners, phases, points in gathered(copies, batch_size):
-            answers = torch.cat([model(part).argmax(1) for part in points.split(batch_size)]).cpu()
+            answers = torch.cat([finite_logits(model(part)).argmax(1) for part in points.split(batch_size)]).cpu()
             counts.index_put_((owners, phases, answers), torch.ones_like(answers), accumulate=True)
     chosen = counts[:, 0].argmax(1)
     hits = counts[:, 1].gather(1, chosen.unsqueeze(1)).squeeze(1)

@@ -19,6 +19,7 @@ from .gathering import summed
 from .passes import check_batch_norm, full_precision, in_full, outputs_of, perturbed
 
 CENTROIDS = ("partial", "momentum", "batch")
+NO_BOUNDARY = 1e-6  # weights nearer than this are the same
 
 
 class Discriminative(Objective):
@@ -131,12 +132,14 @@ def boundary_margin(centroids: Tensor, classes: Tensor, head: nn.Linear, distanc
     """mean over classes c of max over i != c of max(0, distance - s_ci), s_ci the signed distance of m_c to P_ci  (Eq. 9, 10).
 
     s_ci = (z_c(m_c) - z_i(m_c)) / ||W_c - W_i||: as Eq. 9, and with a gradient on the boundary too. The first of equals.
+    Classes with the same weights, as in a head of zeros, have no boundary between them.
     """
     logits = F.linear(centroids, head.weight.to(centroids.dtype), None if head.bias is None else head.bias.to(centroids.dtype))
     gap = logits.gather(1, classes[:, None]) - logits
     own = F.one_hot(classes, head.out_features).bool()
-    norms = row_distances(head.weight[classes], head.weight).to(gap.dtype).masked_fill(own, 1.0)
-    signed = (gap / norms).masked_fill(own, torch.inf)
+    norms = row_distances(head.weight[classes], head.weight).to(gap.dtype)
+    without = own | (norms < NO_BOUNDARY)
+    signed = (gap / norms.masked_fill(without, 1.0)).masked_fill(without, torch.inf)
     return (distance - signed.min(1).values).clamp_min(0).mean()
 
 

@@ -17,7 +17,7 @@ from ..views.noise import GaussianNoise
 from ..views.table import build_view
 from .base import Objective, weighted_sum
 from .divergences import kl
-from .passes import check_batch_norm, logits_of, one_pass, perturbed
+from .passes import check_batch_norm, in_full, logits_of, one_pass, perturbed
 
 
 class MaCS(Objective):
@@ -67,7 +67,7 @@ class MaCS(Objective):
 
 def margin_loss(logits: Logits, labels: Labels, margin: float) -> Tensor:
     """mean of max(0, margin - gamma(x))^2  (Eq. 4)."""
-    return (margin - logit_margins(logits, labels)).clamp_min(0).square().mean()
+    return (margin - logit_margins(in_full(logits), labels)).clamp_min(0).square().mean()
 
 
 def blur_then_noise() -> AnyView:

@@ -10,7 +10,7 @@ from torch import nn
 from ..errors import require
 from ..types import Images, Logits
 from ..views.noise import GaussianNoise
-from ..views.table import build_view
+from ..views.table import build_view, describe_view
 from .noisy import NoisyOnly
 
 
@@ -41,6 +41,9 @@ class NoisyEnsemble(nn.Module):
     def __init__(self, model: nn.Module, view: Any, draws: int) -> None:
         super().__init__()
         self.model, self.view, self.draws, self.training = model, view, draws, model.training
+
+    def extra_repr(self) -> str:
+        return f"draws={self.draws}, view={describe_view(self.view)}"
 
     def forward(self, images: Images) -> Logits:
         mean = torch.stack([self.model(self.view(images)).softmax(1) for _ in range(self.draws)]).mean(0)
