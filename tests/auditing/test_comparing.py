@@ -12,6 +12,7 @@ from surefoot.auditing.aligning import align, name_apart, read_compared
 from surefoot.auditing.comparing import MCE, Difference, compare, with_real
 from surefoot.auditing.depths import DEPTHS
 from surefoot.auditing.pairing import load_draws
+from surefoot.calibration.repairs import digest_of
 from surefoot.errors import SurefootError
 
 
@@ -183,3 +184,21 @@ def test_draws_of_a_real_audit_give_its_own_intervals(digits, tmp_path):
     same = compare([read_compared(tmp_path), read_compared(tmp_path)])
     assert not any(item.real for item in same.differences)
     assert by_name(same)["attacks.fgsm.success_rate"].paired
+
+
+def test_a_kept_audit_does_not_take_the_data_of_a_later_one(tmp_path, caplog):
+    """audit.json was copied, and the folder audited again: what lies beside belongs to the second."""
+    answers = small.predictions(1), small.predictions(1, scale=0.1)
+    for answer_set, name in zip(answers, ("old", "new"), strict=True):
+        plain = small.audit(name)
+        plain["subject"]["answers"] = digest_of(answer_set)
+        small.write(tmp_path, plain, answer_set, {"corruptions.mean_accuracy": torch.rand(10)})
+        if name == "old":
+            (tmp_path / "baseline.json").write_text((tmp_path / "audit.json").read_text())
+            kept = read_compared(tmp_path / "baseline.json")
+            assert len(kept.predictions) == 200  # still its own
+    kept, now = read_compared(tmp_path / "baseline.json"), read_compared(tmp_path)
+    assert (kept.predictions, kept.draws, kept.whole) == (None, {}, False)
+    assert "is another audit's" in caplog.text
+    assert now.whole
+    assert torch.equal(now.predictions.logits, answers[1].logits)

@@ -224,3 +224,9 @@ def test_every_number_has_a_path():
         ("corruptions.cells.fog.3.severity", 3, None, None),
         ("corruptions.cells.fog.3.accuracy", 0.5, 0.4, 0.6),
     ]
+
+
+def test_a_short_row_of_groups_is_no_group(answers, tmp_path):
+    (tmp_path / "g.csv").write_text("index,time\n" + "\n".join(f"{1000 + k},day" for k in range(399)) + "\n1399\n")
+    with pytest.raises(SurefootError, match="line 401 of .* must be as long as the first"):
+        read_groups(tmp_path / "g.csv", "time", answers)

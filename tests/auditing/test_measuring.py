@@ -5,7 +5,9 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot.attacks.keeping import fingerprint
 from surefoot.auditing.result import AUDIT
+from surefoot.calibration.repairs import digest_of
 from surefoot.corruptions import COMMON15, NAMES
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError, UnknownName
@@ -21,6 +23,14 @@ def audit(run, digits, small, tmp_path_factory):
 def test_groups_are_counted_before_anything_is_measured(digits):
     with pytest.raises(SurefootError, match=f"one for each of {len(digits.test)} images, got 2"):
         sf.audit(torch.nn.Identity(), digits, groups=["a", "b"], progress=False)
+
+
+def test_an_audit_knows_its_answers_and_weights(audit, run):
+    found, folder = audit
+    subject = json.loads((folder / AUDIT).read_text())["subject"]
+    assert subject["answers"] == digest_of(sf.Predictions.load(folder / "audit-data" / "predictions.safetensors"))
+    assert subject["weights"] == fingerprint(run.predictor)
+    assert digest_of(found.predictions) == subject["answers"]
 
 
 def test_numbers_against_a_plain_pass(audit, run, digits):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot.attacks.keeping import fingerprint
 from surefoot.calibration import fit_temperature
 from surefoot.models.prediction import predict
 
@@ -45,12 +46,16 @@ def test_which_temperature(surefoot, trained, here):
         return json.loads(found.out)
 
     assert said("r")["calibration"].startswith("none: no audit has found one")
-    audit = {"temperature": {"temperatures": [1.7], "fitted_on": "the calibration split"}}
-    (trained / "audit.json").write_text(json.dumps(audit))
+    scaling = {"temperatures": [1.7], "fitted_on": "the calibration split"}
+    (trained / "audit.json").write_text(json.dumps({"subject": {"weights": "others"}, "temperature": scaling}))
+    assert said("r")["calibration"].startswith("none: the audit there is of other weights")
+    subject = {"weights": fingerprint(sf.load_run(trained).predictor)}
+    (trained / "audit.json").write_text(json.dumps({"subject": subject, "temperature": scaling}))
     assert said("r")["temperature"] == 1.7
     assert said("r", "--temperature", "3/2")["temperature"] == 1.5
     assert said("r", "--temperature", "none")["temperature"] == 1.0
-    (trained / "audit.json").write_text(json.dumps({"temperature": {"temperatures": [1.7, 1.8], "fitted_on": "x"}}))
+    two = {"temperatures": [1.7, 1.8], "fitted_on": "x"}
+    (trained / "audit.json").write_text(json.dumps({"subject": subject, "temperature": two}))
     assert "its audit has 2" in said("r")["calibration"]
     assert surefoot("calibrate", "r", "--quiet").code == 0
     copy = sf.load_run(here / "r-temperature")

@@ -7,6 +7,7 @@ from torch import nn
 import surefoot as sf
 from surefoot.errors import NotFound, SurefootError
 from surefoot.training.recipes import Recipe
+from surefoot.training.runs import begin_run
 
 
 def test_folder_and_reading_it_back(run, digits):
@@ -78,3 +79,16 @@ def test_weights_of_another_program_are_named(tmp_path, run):
     write_tensors(tmp_path / "model.safetensors", {"x": torch.zeros(1)})
     with pytest.raises(SurefootError, match="was not written by Surefoot"):
         sf.load_run(tmp_path)
+
+
+def test_a_run_knows_its_classes(run, digits, tmp_path):
+    assert sf.load_run(run.folder).class_names == run.class_names == digits.class_names
+
+
+def test_overwriting_a_run_removes_its_audit(digits, tmp_path):
+    folder = tmp_path / "r"
+    (folder / "audit-data").mkdir(parents=True)
+    for name in ("audit.json", "report.html", "audit-data/points.json", "notes.txt"):
+        (folder / name).write_text("{}")
+    begin_run(Recipe.check({"data": "digits", "model": "small-resnet", "objective": "focal"}), folder, overwrite=True)
+    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "recipe.yaml"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -11,22 +12,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..calibration.repairs import digest_of
 from ..errors import SurefootError
 from ..files import read_json
 from ..types import Predictions
 from .pairing import load_draws
 from .result import AUDIT, DATA, SCHEMA
 
+logger = logging.getLogger("surefoot")
+
 
 @dataclass(frozen=True)
 class Compared:
-    """One audit, read: its plain values, its answers and its draws where it kept them."""
+    """One audit, read: its plain values, its answers and its draws where it kept them.
+
+    `whole` says that `audit-data/` beside it is its own, and not that of a later audit in the same folder.
+    """
 
     name: str
     folder: Path
     audit: dict[str, Any]
     predictions: Predictions | None = None
     draws: dict[str, Tensor] = field(default_factory=dict)
+    whole: bool = True
 
 
 def read_compared(path: str | Path) -> Compared:
@@ -37,9 +45,14 @@ def read_compared(path: str | Path) -> Compared:
     schema = audit.get("schema") if isinstance(audit, dict) else None
     if schema != SCHEMA:
         raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
-    stored = folder / DATA / "predictions.safetensors"
+    name, stored = str(audit["subject"]["name"]), folder / DATA / "predictions.safetensors"
     answers = Predictions.load(stored) if stored.is_file() else None
-    return Compared(str(audit["subject"]["name"]), folder, dict(audit), answers, load_draws(folder))
+    said = audit["subject"].get("answers")
+    own = path.is_dir() or path.name == AUDIT if said is None else answers is None or digest_of(answers) == said
+    if not own:
+        logger.warning("'%s' beside '%s' is another audit's: its answers are not used.", folder / DATA, path)
+        return Compared(name, folder, dict(audit), whole=False)
+    return Compared(name, folder, dict(audit), answers, load_draws(folder))
 
 
 def name_apart(models: Sequence[Compared]) -> list[Compared]:

@@ -204,6 +204,7 @@ def assemble(
     }
     notes = [*data.notes, *attack_notes(setting)]
     more = {"depth": depth.name, "notes": notes, "classes": list(data.class_names), **provenance}
+    more["weights"] = fingerprint(setting.model)
     return Audit(
         subject=subject(name, data.source, setting.split, len(setting.images), seed, **more),
         calibration=scores(clean, seed=seed),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torch import Tensor
 
 from ..calibration.bins import ReliabilityBins
+from ..calibration.repairs import digest_of
 from ..calibration.scoring import Scores
 from ..files import write_json, write_tensors
 from ..models.preflight import Finding
@@ -191,7 +192,11 @@ class PredictionsAudit:
     def to_dict(self) -> dict[str, Any]:
         """Scalars only; every estimate has its value and interval."""
         parts = {name: plain(getattr(self, name)) for name in self.PARTS}
-        return {"schema": SCHEMA, "subject": self.subject, **parts}
+        subject = {
+            **self.subject,
+            "answers": digest_of(self.predictions),
+        }  # so that data of another audit are not taken for its
+        return {"schema": SCHEMA, "subject": subject, **parts}
 
     def to_dataframe(self) -> DataFrame:
         """One row for each number: its path, value and interval. Needs pandas, which is not a dependency."""

@@ -82,6 +82,8 @@ def read_groups(path: str | Path, column: str, split: Split | Predictions) -> li
     names = list(rows[0]) if rows else []
     if column not in names:
         raise UnknownName(f"column of '{path}'", column, names)
+    short = next((line for line, row in enumerate(rows, 2) if None in row.values()), None)
+    require(short is None, f"line {short} of '{path}'", "as long as the first", None if short is None else rows[short - 2])
     if "index" in names:
         wrong = next((row["index"] for row in rows if not row["index"].strip().isdigit()), None)
         require(wrong is None, f"index in '{path}'", "whole numbers", wrong)

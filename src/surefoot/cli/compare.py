@@ -74,6 +74,9 @@ def audited(target: Path, make: bool, depth: str, quiet: bool) -> Path:
 
 def draw_page(path: Path, models: list[Compared], found: Comparison) -> None:
     """The page of all audits, with their differences."""
+    for model in models:
+        if not model.whole:
+            raise SurefootError(f"No page of '{model.name}' can be drawn: the data of its figures are another audit's.")
     audits = [read_audit(model.folder) for model in models]
     for plain_audit, name in zip(audits, found.models, strict=True):
         plain_audit["subject"]["name"] = name

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from torch import nn
 
+from ..attacks.keeping import fingerprint
 from ..calibration.temperature import Temperature, fit_temperature
 from ..data.dataset import Split
 from ..errors import SurefootError
@@ -120,7 +121,10 @@ def audited_temperature(found: Target) -> tuple[float, str]:
     path = found.folder / "audit.json"
     if not path.is_file():
         return 1.0, "none: no audit has found one (--temperature fit finds it)"
-    scaling = read_json("audit", path).get("temperature") or {}
+    audit = read_json("audit", path)
+    if audit["subject"].get("weights") != fingerprint(found.model):
+        return 1.0, "none: the audit there is of other weights (--temperature fit finds it)"
+    scaling = audit.get("temperature") or {}
     held = scaling.get("temperatures") or []
     if len(held) != 1:
         return 1.0, f"none: its audit has {len(held)}, each for a part of the images (--temperature fit finds one)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ..registry import import_target
 from ..training.runs import Run, load_run
 from . import options as flag
 
+logger = logging.getLogger("surefoot")
 WAYS = "a run folder, or --model with --checkpoint or --pretrained, or --import"
 
 
@@ -79,8 +81,19 @@ def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
     """The predictor of a run folder, on the data it names or on others."""
     run = load_run(target)
     dataset = data_of_run(run, target, data, options)
+    check_classes(run.class_names, dataset.class_names)
     own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
     return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT, run)
+
+
+def check_classes(ours: tuple[str, ...], theirs: tuple[str, ...]) -> None:
+    """Refuse data in which a class of the run has another number; names that are quite other ones may mean the same."""
+    moved = [name for number, name in enumerate(theirs) if name in ours and ours.index(name) != number]
+    if moved:
+        said = f"class '{moved[0]}' is number {ours.index(moved[0])} of the run and {theirs.index(moved[0])} of the data"
+        raise SurefootError(f"The classes differ: {said}; give the run's order with --class-map.")
+    if ours and ours != theirs:
+        logger.warning("The run calls its classes %s ..., the data %s ...", ", ".join(ours[:3]), ", ".join(theirs[:3]))
 
 
 def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any]) -> Dataset:
@@ -107,14 +120,24 @@ def from_name(
     if checkpoint is None and not pretrained:
         raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
     dataset = load_data(data, **options, model=settings_of(model, pretrained))
-    weights: dict[str, Any] = {"checkpoint": None if checkpoint is None else str(checkpoint), "pretrained": pretrained}
-    loaded = load_model(model, data=dataset, seed=0, **weights, **model_options).eval()
+    if checkpoint is None:  # with the head that was published, not a new one that fits the data
+        sizes: dict[str, Any] = {"image_size": dataset.image_size, "channels": dataset.channels}
+        loaded = load_model(model, **sizes, pretrained=True, seed=0, **model_options).eval()
+        if loaded.num_classes != dataset.num_classes:
+            said = f"The weights of '{model}' are for {loaded.num_classes} classes, and the data have {dataset.num_classes}"
+            raise SurefootError(f"{said}: say which is which with --class-map, or give --checkpoint.")
+    else:
+        options = {"checkpoint": str(checkpoint), "pretrained": pretrained, **model_options}
+        loaded = load_model(model, data=dataset, seed=0, **options).eval()
     return Target(loaded, dataset, model, Path("audits") / model.replace("/", "-"))
 
 
 def from_import(target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any]) -> Target:
     """Any module, from a function without arguments; without --mean and --std it takes pixels in [0, 1]."""
-    module = import_target("import", target)()
+    try:
+        module = import_target("import", target)()
+    except TypeError as error:
+        raise SurefootError(f"'{target}' cannot be called without arguments: {error}.") from error
     if not isinstance(module, nn.Module):
         raise SurefootError(f"'{target}' must give an nn.Module, got {type(module).__name__}.")
     dataset = load_data(data, **options)

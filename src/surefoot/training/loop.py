@@ -92,7 +92,7 @@ def fit(
             return finished
         state = train(engine, data, epochs, patience, folder, progress)
         model.load_state_dict(engine.best if keep == "best" else engine.judged.state_dict())
-        run = Run(recipe, model.eval(), objective, state.history, folder)
+        run = Run(recipe, model.eval(), objective, state.history, folder, class_names=data.class_names)
         accelerator.wait_for_everyone()
         if folder and accelerator.is_main_process:
             finish_run(run)

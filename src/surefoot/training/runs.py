@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from .recipes import Recipe
 logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
 CALIBRATION = "calibration.safetensors"
+AUDIT, AUDIT_DATA = ("audit.json", "report.html"), "audit-data"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Run:
     history: list[Epoch]
     folder: Path | None = None
     repair: Repair | None = None  # of its confidences, in a calibrated copy
+    class_names: tuple[str, ...] = ()
 
     @property
     def predictor(self) -> nn.Module:
@@ -66,9 +69,11 @@ def what_is_run(text: str) -> str:
 
 
 def remove_run(folder: Path) -> None:
-    """Remove what an earlier run left; other files stay."""
-    for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE, CALIBRATION):
+    """Remove what an earlier run left, and its audit, which is not of the weights to come; other files stay."""
+    for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE, CALIBRATION, *AUDIT):
         (folder / name).unlink(missing_ok=True)
+    if (folder / AUDIT_DATA).is_dir():
+        shutil.rmtree(folder / AUDIT_DATA)
     clear_state(folder)
 
 
@@ -98,7 +103,8 @@ def finish_run(run: Run) -> None:
         write_tensors(run.folder / OBJECTIVE, state)
     write_history(run.folder, run.history)
     sizes = {"num_classes": run.model.num_classes, "channels": run.model.channels, "image_size": run.model.image_size}
-    write_tensors(run.folder / WEIGHTS, run.model.state_dict(), {"surefoot": json.dumps(sizes)})
+    about = {**sizes, "class_names": run.class_names}
+    write_tensors(run.folder / WEIGHTS, run.model.state_dict(), {"surefoot": json.dumps(about)})
     clear_state(run.folder)
 
 
@@ -111,15 +117,16 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
         raise SurefootError(f"'{folder}' is not a run folder: it has no {RECIPE}.")
     if not (folder / WEIGHTS).is_file() and (folder / "state").is_dir():
         raise SurefootError(f"The run in '{folder}' is not finished; the command that started it goes on with it.")
-    recipe = Recipe.read(folder / RECIPE)
-    model = model or recipe.build_model_of(**read_sizes(folder / WEIGHTS), **without_weights(recipe))
+    recipe, sizes = Recipe.read(folder / RECIPE), read_sizes(folder / WEIGHTS)
+    class_names = tuple(sizes.pop("class_names", ()))
+    model = model or recipe.build_model_of(**sizes, **without_weights(recipe))
     load_weights(model, read_tensors("weights", folder / WEIGHTS), f"'{folder / WEIGHTS}'")
     objective = recipe.build_objective()
     if (folder / OBJECTIVE).is_file():
         load_weights(objective, read_tensors("objective state", folder / OBJECTIVE), f"'{folder / OBJECTIVE}'")
     lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines() if (folder / HISTORY).is_file() else []
     repair = load_repair(folder / CALIBRATION) if (folder / CALIBRATION).is_file() else None
-    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder, repair)
+    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder, repair, class_names)
 
 
 def write_calibrated(run: Run, repair: Repair, output: str | Path) -> Run:
