@@ -119,3 +119,16 @@ def test_the_temperature_of_an_audit_never_comes_from_train(surefoot, trained):
     assert refused.code == 2
     assert "must not be the training split" in refused.err
     assert refused.err.count("\n") == 1
+
+
+def test_predictions_of_two_sets_that_are_both_numbered_from_0(surefoot, here):
+    """The same places, other labels: other images, so the second may calibrate the first."""
+    draws = torch.Generator().manual_seed(0)
+    for name, count in (("test", 200), ("val", 150)):
+        labels = torch.randint(3, (count,), generator=draws)
+        logits = torch.randn(count, 3, generator=draws) + 3 * torch.nn.functional.one_hot(labels, 3)
+        sf.Predictions.from_logits(logits, labels, indices=torch.arange(count)).save(here / f"{name}.csv")
+    found = surefoot("audit", "--predictions", "test.csv", "--calibrate-on", "val.csv", "--json")
+    assert json.loads(found.out)["temperature"]["images"] == 150
+    same = surefoot("audit", "--predictions", "test.csv", "--calibrate-on", "test.csv")
+    assert "200 of 200 images were fitted on" in same.err

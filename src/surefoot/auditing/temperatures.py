@@ -54,8 +54,19 @@ def choose_temperatures(
     else:
         answers, where = answers_on(calibrate_on), f"the {calibrate_on} split"
     fit = fit_temperature(answers)
-    fit.calibrate(clean)  # refuses images that the fit has seen
+    elsewhere = isinstance(calibrate_on, Predictions) and are_others(answers, clean)
+    fit.calibrate(clean, allow_leakage=elsewhere)  # refuses images that the fit has seen
     return Source(where, len(answers), (fit,), torch.full((len(clean),), fit.temperature, dtype=torch.float64))
+
+
+def are_others(given: Predictions, clean: Predictions) -> bool:
+    """Whether predictions from elsewhere are of other images though their places are the same: labels at a place differ."""
+    if given.indices is None or clean.indices is None:
+        return False
+    labels = dict(zip(given.indices.tolist(), given.labels.tolist(), strict=True))
+    return any(
+        labels.get(index, label) != label for index, label in zip(clean.indices.tolist(), clean.labels.tolist(), strict=True)
+    )
 
 
 def scaled(clean: Predictions, source: Source, seed: int, worse: Corruptions | None) -> TemperatureScaling:
