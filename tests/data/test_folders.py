@@ -47,6 +47,48 @@ def test_train_and_val_only_make_val_the_test_split(class_folders):
     assert set(data.test.images[:, 0, 0, 0].tolist()) == {n % 256 for n in (*range(50, 60), *range(150, 160), *range(250, 260))}
 
 
+@pytest.mark.parametrize(("train", "test"), [("Train", "Test"), ("TRAINING", "Testing")])
+def test_split_folders_in_capitals(class_folders, train, test):
+    (class_folders / "train").rename(class_folders / train)
+    (class_folders / "test").rename(class_folders / test)
+    data = sf.load_data(str(class_folders))
+    assert data.class_names == ("cat", "dog", "eel")
+    assert sizes(data) == [72, 9, 9, 30]
+
+
+def test_two_folders_for_one_split(class_folders, write_images):
+    for name in ("val", "Validation"):
+        write_images(class_folders / name / "cat", 2)
+    with pytest.raises(SurefootError, match="has two folders for validation: 'Validation' and 'val'; keep one"):
+        sf.load_data(str(class_folders))
+
+
+def test_folders_beside_the_splits_are_noted(class_folders, write_images, caplog):
+    write_images(class_folders / "holdout" / "cat", 2)
+    data = sf.load_data(str(class_folders))
+    assert sizes(data) == [72, 9, 9, 30]
+    assert data.notes == ("folders beside train, test are left out: holdout",)
+    assert "left out: holdout" in caplog.text
+
+
+def test_train_can_be_a_class(tmp_path, write_images):
+    for name in ("car", "train", "plane"):
+        write_images(tmp_path / "vehicles" / name, 10)
+    data = sf.load_data(str(tmp_path / "vehicles"))
+    assert data.class_names == ("car", "plane", "train")
+    assert sum(sizes(data)) == 30
+
+
+def test_splits_without_class_folders_are_no_classes(class_folders, tmp_path, write_images):
+    for name in ("train", "test"):
+        write_images(tmp_path / "flat" / name, 10)
+        with pytest.raises(SurefootError, match="has no class folders; for a flat folder, give a CSV"):
+            sf.load_data(str(tmp_path / "flat"))
+    write_images(class_folders / "val", 3)
+    with pytest.raises(SurefootError, match="val' has no class folders"):
+        sf.load_data(str(class_folders))
+
+
 def test_all_of_train_val_and_test(class_folders, write_images):
     for name in ("cat", "dog", "eel"):
         write_images(class_folders / "val" / name, 5, start=200)

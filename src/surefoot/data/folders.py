@@ -28,7 +28,7 @@ def load_folder(folder: Path, class_map: str | None = None) -> Collection:
     """Class folders; below train, val, test where these exist."""
     if not folder.is_dir():
         raise NotFound("data folder", folder)
-    splits = {split: folder / name for split, names in SPLIT_FOLDERS.items() for name in names if (folder / name).is_dir()}
+    splits, left_out = split_folders(folder)
     roots = splits or {"": folder}
     files = {split: class_files(root) for split, root in roots.items()}
     classes = sorted(set().union(*files.values()))
@@ -41,15 +41,39 @@ def load_folder(folder: Path, class_map: str | None = None) -> Collection:
     rows = [(path, numbers[name]) for found in files.values() for name in sorted(found) for path in found[name]]
     paths, labels = [path for path, _ in rows], torch.tensor([number for _, number in rows])
     given = places({split: sum(len(members) for members in found.values()) for split, found in files.items()})
-    return Collection(Files(paths), labels, tuple(numbers), given if splits else {}, augmentation=AUGMENTATION)
+    notes = (f"folders beside {', '.join(splits)} are left out: {', '.join(left_out)}",) if left_out else ()
+    return Collection(Files(paths), labels, tuple(numbers), given if splits else {}, augmentation=AUGMENTATION, notes=notes)
+
+
+def split_folders(folder: Path) -> tuple[dict[str, Path], list[str]]:
+    """The folder of each split, by its usual names in any case, and the names of the folders beside them.
+
+    `train` and the like are classes where other folders stand beside them and none of them holds folders itself.
+    """
+    found: dict[str, Path] = {}
+    others = []
+    for child in folders_in(folder):
+        split = next((split for split, names in SPLIT_FOLDERS.items() if child.name.lower() in names), None)
+        if split is None:
+            others.append(child.name)
+        elif split in found:
+            raise SurefootError(f"'{folder}' has two folders for {split}: '{found[split].name}' and '{child.name}'; keep one.")
+        else:
+            found[split] = child
+    if not found or (others and not any(folders_in(child) for child in found.values())):
+        return {}, []
+    return {split: found[split] for split in SPLIT_FOLDERS if split in found}, others
+
+
+def folders_in(root: Path) -> list[Path]:
+    """Its folders, sorted, without hidden ones."""
+    return [child for child in sorted(root.iterdir()) if child.is_dir() and not child.name.startswith(".")]
 
 
 def class_files(root: Path) -> dict[str, list[Path]]:
     """The image files of each class folder, sorted."""
     classes = {
-        child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in SUFFIXES)
-        for child in sorted(root.iterdir())
-        if child.is_dir() and not child.name.startswith(".")
+        child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in SUFFIXES) for child in folders_in(root)
     }
     if not classes:
         raise SurefootError(f"'{root}' has no class folders; for a flat folder, give a CSV of labels (labels, --labels).")

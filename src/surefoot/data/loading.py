@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from dataclasses import replace
@@ -24,6 +25,7 @@ from .splitting import stratified_split
 from .streaming import Pictures, StreamedSplit, readable
 from .timm_sets import is_stream, is_timm_name, load_iterable, load_numbered
 
+logger = logging.getLogger("surefoot")
 _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
 DATASETS = Registry(
     "data set",
@@ -93,7 +95,9 @@ def load_data(
     total = sum(map(len, places.values())) * found.channels * math.prod(size)
     pictures = Pictures(found.source, preprocessing, size)
     splits: dict[str, Split] = {}
-    notes: list[str] = []
+    notes = list(found.notes)
+    for note in notes:
+        logger.warning("%s: %s", name, note)
     for split, indices in places.items():
         if total > memory_gib * 2**30:
             kept = indices[readable(pictures, indices, workers)] if skip_bad_images else indices
