@@ -30,8 +30,17 @@ def test_shapes(tmp_path, images, channels, expected):
 def test_class_names_and_class_map(tmp_path, images):
     path = save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 2, class_names=np.array(["no", "yes"]))
     assert sf.load_data(path).class_names == ("no", "yes")
-    (tmp_path / "m.txt").write_text("zero\none\ntwo\n")
-    assert sf.load_data(path, class_map=str(tmp_path / "m.txt")).class_names == ("zero", "one", "two")
+    (tmp_path / "m.txt").write_text("yes\nperhaps\nno\n")
+    data = sf.load_data(path, class_map=str(tmp_path / "m.txt"))
+    assert data.class_names == ("yes", "perhaps", "no")
+    assert torch.equal(data.test.labels, 2 * (1 - data.test.indices % 2))  # "no", the file's class 0, is now class 2
+    (tmp_path / "n.txt").write_text("zero\none\ntwo\n")
+    with pytest.raises(SurefootError, match="Unknown class .it is not in the class map. 'no'"):
+        sf.load_data(path, class_map=str(tmp_path / "n.txt"))
+    nameless = save(tmp_path / "y.npz", images=images, labels=np.arange(60, dtype=np.uint16) % 2)
+    data = sf.load_data(nameless, class_map=str(tmp_path / "n.txt"))
+    assert data.class_names == ("zero", "one", "two")
+    assert torch.equal(data.test.labels, data.test.indices % 2)
 
 
 def test_resized(tmp_path, images):

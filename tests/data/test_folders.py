@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 
 import surefoot as sf
+from surefoot.data.class_maps import read_class_map
 from surefoot.errors import SurefootError
 
 
@@ -128,14 +129,25 @@ def test_a_class_map_gives_another_order(class_folders, tmp_path):
         ("m.txt", "cat\ndog\n", "Unknown class .it is not in the class map. 'eel'"),
         ("m.csv", "cat,0\ndog,0\neel,1\n", "must give each class its own number from 0 to 2"),
         ("m.json", "{", "is not valid JSON"),
+        ("m.json", "5", "must be a list of names, or give each name its number"),
+        ("m.json", '"eel"', "must be a list of names, or give each name its number"),
+        ("m.json", '{"cat": null}', "must be a list of names, or give each name its number"),
+        ("m.json", "[null]", "must be a list of names, or give each name its number"),
+        ("m.json", '{"a": 0, "b": "1"}', "must be a list of names, or give each name its number"),
+        ("m.txt", b"caf\xe9\n", "class map '.*m.txt' must be text in UTF-8"),
         ("none.txt", None, "No class map at"),
     ],
 )
 def test_bad_class_maps(class_folders, tmp_path, name, text, message):
     if text is not None:
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SurefootError, match=message):
         sf.load_data(str(class_folders), class_map=str(tmp_path / name))
+
+
+def test_a_class_map_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "m.txt").write_text("eel\ncat\n", encoding="utf-8-sig")
+    assert read_class_map(tmp_path / "m.txt") == ("eel", "cat")
 
 
 def write_csv(path, rows, header=("file", "label")):
