@@ -73,9 +73,13 @@ def test_bad_arrays(tmp_path, images, change, message):
 def test_bad_files(tmp_path):
     with pytest.raises(SurefootError, match="No data file at"):
         sf.load_data(str(tmp_path / "x.npz"))
-    (tmp_path / "x.npz").write_bytes(b"not a zip")
-    with pytest.raises(SurefootError, match="is not a .npz of plain arrays"):
-        sf.load_data(str(tmp_path / "x.npz"))
+    np.savez(tmp_path / "y.npz", images=np.zeros((9, 8, 8), np.uint8), labels=np.zeros(9, int))
+    np.save(tmp_path / "z.npy", np.zeros(3))
+    half, single = (tmp_path / "y.npz").read_bytes()[:300], (tmp_path / "z.npy").read_bytes()
+    for content in (b"not a zip", b"", half, single):
+        (tmp_path / "x.npz").write_bytes(content)
+        with pytest.raises(SurefootError, match="is not a .npz of plain arrays"):
+            sf.load_data(str(tmp_path / "x.npz"))
 
 
 def test_training_on_it(tmp_path, images):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,9 @@ def load_npz(path: Path, class_map: str | None = None) -> Collection:
     if not path.is_file():
         raise NotFound("data file", path)
     try:
-        with np.load(path, allow_pickle=False) as content:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SurefootError(f"'{path}' is not a .npz of plain arrays: {str(error).splitlines()[0]}.") from error
     for name in ("images", "labels"):
         if name not in arrays:
