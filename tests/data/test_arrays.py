@@ -43,6 +43,13 @@ def test_class_names_and_class_map(tmp_path, images):
     assert torch.equal(data.test.labels, data.test.indices % 2)
 
 
+def test_labels_of_its_own(tmp_path, images):
+    path = save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 2)
+    for name in (path, "hfds/x", "wds/x"):
+        with pytest.raises(SurefootError, match=f"labels are for a flat folder of images, and '{name}' has its own"):
+            sf.load_data(name, labels="labels.csv")
+
+
 def test_resized(tmp_path, images):
     data = sf.load_data(save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 2), image_size=32)
     assert data.test.images.shape[1:] == (3, 32, 32)
