@@ -36,6 +36,11 @@ def test_read_json_says_what_is_wrong(tmp_path):
         read_json("audit", tmp_path / "b.json")
     (tmp_path / "a.json").write_text(json.dumps([1]))
     assert read_json("audit", tmp_path / "a.json") == [1]
+    (tmp_path / "a.json").write_text('["\u00e9"]', encoding="utf-8-sig")
+    assert read_json("audit", tmp_path / "a.json") == ["\u00e9"]
+    (tmp_path / "a.json").write_bytes(b'["\xe9"]')
+    with pytest.raises(SurefootError, match="audit '.*a.json' must be text in UTF-8: .* at byte 2"):
+        read_json("audit", tmp_path / "a.json")
 
 
 def test_tensors_round_trip_even_when_they_share_memory(tmp_path):

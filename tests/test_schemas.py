@@ -11,7 +11,17 @@ class Method:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1e-3", 0.001), ("8/255", 8 / 255), ("-2.5", -2.5), ("7", 7), ("1.", 1.0), ("abc", "abc"), ("1/x", "1/x"), (3, 3)],
+    [
+        ("1e-3", 0.001),
+        ("8/255", 8 / 255),
+        ("-2.5", -2.5),
+        ("7", 7),
+        ("1.", 1.0),
+        ("abc", "abc"),
+        ("1/x", "1/x"),
+        ("1/0", "1/0"),
+        (3, 3),
+    ],
 )
 def test_numbers_as_people_write_them(text, value):
     assert parse_number(text) == value
@@ -38,6 +48,7 @@ def test_a_text_option_stays_text():
     [
         ({"classes": 1, "wieght": 2}, r"^Unknown option of objective 'wieght'\. Did you mean 'weight'\?$"),
         ({"classes": 1, "weight": "much"}, r"^objective\.weight: .*number.*, got 'much'\.$"),
+        ({"classes": 1, "weight": "1/0.0"}, r"^objective\.weight: .*number.*, got '1/0\.0'\.$"),
         ({"classes": 1.5}, r"^objective\.classes: .*, got 1\.5\.$"),
         ({}, r"^objective\.classes must be given\.$"),
     ],

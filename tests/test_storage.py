@@ -90,16 +90,49 @@ def test_files_of_other_programs(tmp_path):
         ("a.csv", "label,logit_0,logit_1\n0,nan,2\n0,1,2\n", r"1 of 2 images have NaN or infinity \(first: 0\)"),
         ("a.csv", "label,probability_0,probability_1\n0,0.5,0.6\n", "sum to 1; 1 of 1 images do not"),
         ("a.csv", "label,logit_0\n0,1\n", "with at least 2 classes"),
+        (
+            "a.csv",
+            "label,logit_0,logit_1,logit_3\n0,1,2,3\n",
+            "must have each of logit_0 to logit_2 once; logit_3 does not fit",
+        ),
+        (
+            "a.csv",
+            "label,logit_0,logit_1,logit_0\n0,1,2,3\n",
+            "must have each of logit_0 to logit_2 once; logit_0, .* does not",
+        ),
+        ("a.csv", b"label,logit_0,logit_1,caf\xe9\n0,1,2,3\n", "predictions '.*a.csv' must be text in UTF-8"),
+        ("a.csv", b"label,logit_0,logit_1\n0,1,\xff\n", "predictions '.*a.csv' must be text in UTF-8"),
         ("a.txt", "", "Unknown format of predictions '.txt'"),
         ("a.safetensors", "not one", "is not a whole safetensors file"),
         ("a.npz", "not one", "is not an .npz of plain arrays"),
+        ("a.npz", "", "is not an .npz of plain arrays"),
     ],
 )
 def test_bad_files_are_named_in_one_line(tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SurefootError, match=message) as error:
         Predictions.load(tmp_path / name)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kept", [100, 300, -30])
+def test_half_an_npz_is_refused(tmp_path, kept):
+    some().save(tmp_path / "p.npz")
+    (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:kept])
+    with pytest.raises(SurefootError, match="is not an .npz of plain arrays"):
+        Predictions.load(tmp_path / "p.npz")
+
+
+def test_a_csv_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "p.csv").write_text("label,logit_0,logit_1\n1,0.5,2\n", encoding="utf-8-sig")
+    assert Predictions.load(tmp_path / "p.csv").logits.tolist() == [[0.5, 2.0]]
+
+
+def test_other_files_in_the_folder_are_left_alone(tmp_path):
+    (tmp_path / "best.safetensors").write_bytes(b"weights")
+    some().save(tmp_path)
+    assert len(Predictions.load(tmp_path)) == 57
+    assert (tmp_path / "best.safetensors").read_bytes() == b"weights"
 
 
 def test_names_are_never_guessed(tmp_path):

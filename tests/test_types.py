@@ -56,6 +56,14 @@ def test_bad_input_is_named(make, message):
         make()
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.uint16, torch.uint32, torch.uint64])
+def test_labels_of_any_whole_type(dtype):
+    found = Predictions.from_logits(LOGITS, torch.tensor([0, 2]).to(dtype))
+    assert (found.labels.tolist(), found.labels.dtype) == ([0, 2], torch.int64)
+    with pytest.raises(SurefootError, match="labels must be in 0 to 2, got 0 to 3"):
+        Predictions.from_logits(LOGITS, torch.tensor([0, 3]).to(dtype))
+
+
 def test_estimate_is_a_float_with_an_interval():
     found = Estimate(0.5, 0.4, 0.6)
     assert found < 0.51

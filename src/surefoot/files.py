@@ -41,12 +41,25 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
-def read_json(kind: str, path: str | Path) -> Any:
-    """The content of a JSON file; `kind` names it in the error when it is missing or broken."""
+def read_text(kind: str, path: str | Path) -> str:
+    """The content of a UTF-8 file, with or without a byte order mark; `kind` names it in the error."""
     if not Path(path).is_file():
         raise NotFound(kind, path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise not_utf8(kind, path, error) from error
+
+
+def not_utf8(kind: str, path: str | Path, error: UnicodeDecodeError) -> SurefootError:
+    return SurefootError(f"{kind} '{path}' must be text in UTF-8: {error.reason} at byte {error.start}.")
+
+
+def read_json(kind: str, path: str | Path) -> Any:
+    """The content of a JSON file; `kind` names it in the error when it is missing or broken."""
+    text = read_text(kind, path)
+    try:
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise SurefootError(f"{kind} '{path}' is not valid JSON: {error}.") from error
 

@@ -19,9 +19,9 @@ _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s*/\s*(
 
 
 def parse_number(value: Any) -> Any:
-    """`"1e-3"` and `"8/255"` as numbers; anything else unchanged."""
+    """`"1e-3"` and `"8/255"` as numbers; anything else, `"1/0"` included, unchanged."""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
+    if match is None or (match[2] and float(match[2]) == 0):
         return value
     number = float(match[1]) / float(match[2]) if match[2] else float(match[1])
     return int(match[1]) if re.fullmatch(r"\s*[-+]?\d+\s*", value) else number

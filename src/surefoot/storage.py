@@ -8,6 +8,9 @@ arrays `logits` or `probabilities`, `labels`, and perhaps `features` and `indice
 from __future__ import annotations
 
 import csv
+import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,12 @@ import torch
 from torch import Tensor
 
 from .errors import NotFound, SurefootError, UnknownName
-from .files import read_json, read_tensors, replacing, write_json, write_tensors
+from .files import not_utf8, read_json, read_tensors, replacing, write_json, write_tensors
 from .types import Predictions
 
 CHUNK_BYTES = 2**25  # of logits in one chunk
 COMPLETE = "predictions.json"
+CHUNK_NAME = re.compile("[0-9]{5,}")
 SUFFIXES = (".safetensors", ".npz", ".csv")
 LOGIT, PROBABILITY = "logit_", "probability_"
 DIGITS = {torch.float64: ".17g", torch.float32: ".9g"}
@@ -54,7 +58,7 @@ def write_chunks(folder: Path, batches: Iterable[Predictions]) -> None:
         write_tensors(folder / f"{chunks - 1:05}.safetensors", tensors_of(chunk))
         images += len(chunk)
     for leftover in folder.glob("*.safetensors"):
-        if int(leftover.stem) >= chunks:
+        if CHUNK_NAME.fullmatch(leftover.stem) and int(leftover.stem) >= chunks:
             leftover.unlink()
     write_json(folder / COMPLETE, {"chunks": chunks, "images": images})
 
@@ -161,16 +165,25 @@ def read_slices(path: Path) -> Iterator[Predictions]:
 def read_npz(path: Path) -> Predictions:
     """Arrays by name, which are read whole."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             found = {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
-    except (ValueError, OSError, TypeError) as error:
+    except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
     return named_predictions(found, path)
 
 
 def read_csv(path: Path) -> Iterator[Predictions]:
     """A CSV with a line of names, some rows at a time."""
-    with open(path, encoding="utf-8", newline="") as file:
+    try:
+        yield from read_rows(path)
+    except UnicodeDecodeError as error:
+        raise not_utf8("predictions", path, error) from error
+    except csv.Error as error:
+        raise SurefootError(f"'{path}' is not a CSV: {error}.") from error
+
+
+def read_rows(path: Path) -> Iterator[Predictions]:
+    with open(path, encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file)
         names = [name.strip() for name in next(lines, [])]
         kinds = [kind for kind in (LOGIT, PROBABILITY) if f"{kind}0" in names]
@@ -178,9 +191,12 @@ def read_csv(path: Path) -> Iterator[Predictions]:
             raise SurefootError(
                 f"'{path}' must begin with a line of names: label, {LOGIT}0, {LOGIT}1, ... or {PROBABILITY}0, ..."
             )
-        columns: list[int] = []
-        while f"{kinds[0]}{len(columns)}" in names:
-            columns.append(names.index(f"{kinds[0]}{len(columns)}"))
+        scored = [name for name in names if name.startswith(kinds[0])]
+        wanted = [f"{kinds[0]}{k}" for k in range(len(scored))]
+        if set(scored) != set(wanted):
+            held = ", ".join(sorted(set(scored) - set(wanted)) or scored)
+            raise SurefootError(f"'{path}' must have each of {wanted[0]} to {wanted[-1]} once; {held} does not fit.")
+        columns = [names.index(name) for name in wanted]
         rows = max(1, CHUNK_BYTES // (len(columns) * 64))  # a number in a list of Python's takes more than in a tensor
         first = True
         while True:

@@ -203,8 +203,9 @@ def check_labels(labels: Labels, classes: int, count: int) -> Labels:
     require(labels.ndim == 1 and len(labels) == count, "labels", f"one for each of {count} images", tuple(labels.shape))
     whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
     require(whole, "labels", "whole numbers", labels.dtype)
+    labels = labels.long()  # torch finds no extremes of uint16, uint32 and uint64
     if labels.device.type == "cpu" and count:
         low, high = (int(v) for v in labels.aminmax())
         if not (low >= 0 and high < classes):
             raise SurefootError(f"labels must be in 0 to {classes - 1}, got {low} to {high}.")
-    return labels.long()
+    return labels

@@ -198,6 +198,16 @@ def test_a_paired_difference_is_sharper_than_two_intervals():
         difference(first, second, names=["eec"])
 
 
+def test_a_difference_is_of_the_same_images():
+    found = random_predictions(40, 3, 0)
+    placed = [Predictions.from_logits(found.logits, found.labels, indices=torch.arange(40) + k) for k in (0, 0, 1)]
+    assert difference(placed[0], placed[1], names=["accuracy"], intervals=0)["accuracy"] == 0
+    assert difference(found, placed[2], names=["accuracy"], intervals=0)["accuracy"] == 0  # one does not know its places
+    for second in (placed[2], [placed[2][:10], placed[2][10:]]):
+        with pytest.raises(SurefootError, match="the same images in the same order, and 40 of 40 indices differ"):
+            difference(placed[0], second, names=["accuracy"], intervals=0)
+
+
 def test_the_band_holds_a_calibrated_model_in_95_percent_of_cases_and_not_a_sharpened_one():
     inside = outside = 0
     for seed in range(150):

@@ -30,8 +30,24 @@ def test_shapes(tmp_path, images, channels, expected):
 def test_class_names_and_class_map(tmp_path, images):
     path = save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 2, class_names=np.array(["no", "yes"]))
     assert sf.load_data(path).class_names == ("no", "yes")
-    (tmp_path / "m.txt").write_text("zero\none\ntwo\n")
-    assert sf.load_data(path, class_map=str(tmp_path / "m.txt")).class_names == ("zero", "one", "two")
+    (tmp_path / "m.txt").write_text("yes\nperhaps\nno\n")
+    data = sf.load_data(path, class_map=str(tmp_path / "m.txt"))
+    assert data.class_names == ("yes", "perhaps", "no")
+    assert torch.equal(data.test.labels, 2 * (1 - data.test.indices % 2))  # "no", the file's class 0, is now class 2
+    (tmp_path / "n.txt").write_text("zero\none\ntwo\n")
+    with pytest.raises(SurefootError, match="Unknown class .it is not in the class map. 'no'"):
+        sf.load_data(path, class_map=str(tmp_path / "n.txt"))
+    nameless = save(tmp_path / "y.npz", images=images, labels=np.arange(60, dtype=np.uint16) % 2)
+    data = sf.load_data(nameless, class_map=str(tmp_path / "n.txt"))
+    assert data.class_names == ("zero", "one", "two")
+    assert torch.equal(data.test.labels, data.test.indices % 2)
+
+
+def test_labels_of_its_own(tmp_path, images):
+    path = save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 2)
+    for name in (path, "hfds/x", "wds/x"):
+        with pytest.raises(SurefootError, match=f"labels are for a flat folder of images, and '{name}' has its own"):
+            sf.load_data(name, labels="labels.csv")
 
 
 def test_resized(tmp_path, images):
@@ -64,9 +80,13 @@ def test_bad_arrays(tmp_path, images, change, message):
 def test_bad_files(tmp_path):
     with pytest.raises(SurefootError, match="No data file at"):
         sf.load_data(str(tmp_path / "x.npz"))
-    (tmp_path / "x.npz").write_bytes(b"not a zip")
-    with pytest.raises(SurefootError, match="is not a .npz of plain arrays"):
-        sf.load_data(str(tmp_path / "x.npz"))
+    np.savez(tmp_path / "y.npz", images=np.zeros((9, 8, 8), np.uint8), labels=np.zeros(9, int))
+    np.save(tmp_path / "z.npy", np.zeros(3))
+    half, single = (tmp_path / "y.npz").read_bytes()[:300], (tmp_path / "z.npy").read_bytes()
+    for content in (b"not a zip", b"", half, single):
+        (tmp_path / "x.npz").write_bytes(content)
+        with pytest.raises(SurefootError, match="is not a .npz of plain arrays"):
+            sf.load_data(str(tmp_path / "x.npz"))
 
 
 def test_training_on_it(tmp_path, images):

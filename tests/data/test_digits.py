@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.errors import UnknownName
+from surefoot.errors import SurefootError, UnknownName
 from surefoot.seeds import generator
 
 
@@ -53,3 +53,8 @@ def test_unknown_names():
         sf.load_data("digit")
     with pytest.raises(UnknownName, match="Did you mean 'test'"):
         sf.load_data("digits").split("tset")
+
+
+def test_a_folder_to_read_them_from_is_refused(tmp_path):
+    with pytest.raises(SurefootError, match="root is for data that are read from a folder, and 'digits' is embedded"):
+        sf.load_data("digits", root=str(tmp_path))

@@ -6,6 +6,8 @@ import torch
 from PIL import Image
 
 import surefoot as sf
+from surefoot.data.class_maps import read_class_map
+from surefoot.data.reading import read_image
 from surefoot.errors import SurefootError
 
 
@@ -47,6 +49,48 @@ def test_train_and_val_only_make_val_the_test_split(class_folders):
     assert set(data.test.images[:, 0, 0, 0].tolist()) == {n % 256 for n in (*range(50, 60), *range(150, 160), *range(250, 260))}
 
 
+@pytest.mark.parametrize(("train", "test"), [("Train", "Test"), ("TRAINING", "Testing")])
+def test_split_folders_in_capitals(class_folders, train, test):
+    (class_folders / "train").rename(class_folders / train)
+    (class_folders / "test").rename(class_folders / test)
+    data = sf.load_data(str(class_folders))
+    assert data.class_names == ("cat", "dog", "eel")
+    assert sizes(data) == [72, 9, 9, 30]
+
+
+def test_two_folders_for_one_split(class_folders, write_images):
+    for name in ("val", "Validation"):
+        write_images(class_folders / name / "cat", 2)
+    with pytest.raises(SurefootError, match="has two folders for validation: 'Validation' and 'val'; keep one"):
+        sf.load_data(str(class_folders))
+
+
+def test_folders_beside_the_splits_are_noted(class_folders, write_images, caplog):
+    write_images(class_folders / "holdout" / "cat", 2)
+    data = sf.load_data(str(class_folders))
+    assert sizes(data) == [72, 9, 9, 30]
+    assert data.notes == ("folders beside train, test are left out: holdout",)
+    assert "left out: holdout" in caplog.text
+
+
+def test_train_can_be_a_class(tmp_path, write_images):
+    for name in ("car", "train", "plane"):
+        write_images(tmp_path / "vehicles" / name, 10)
+    data = sf.load_data(str(tmp_path / "vehicles"))
+    assert data.class_names == ("car", "plane", "train")
+    assert sum(sizes(data)) == 30
+
+
+def test_splits_without_class_folders_are_no_classes(class_folders, tmp_path, write_images):
+    for name in ("train", "test"):
+        write_images(tmp_path / "flat" / name, 10)
+        with pytest.raises(SurefootError, match="has no class folders; for a flat folder, give a CSV"):
+            sf.load_data(str(tmp_path / "flat"))
+    write_images(class_folders / "val", 3)
+    with pytest.raises(SurefootError, match="val' has no class folders"):
+        sf.load_data(str(class_folders))
+
+
 def test_all_of_train_val_and_test(class_folders, write_images):
     for name in ("cat", "dog", "eel"):
         write_images(class_folders / "val" / name, 5, start=200)
@@ -86,14 +130,25 @@ def test_a_class_map_gives_another_order(class_folders, tmp_path):
         ("m.txt", "cat\ndog\n", "Unknown class .it is not in the class map. 'eel'"),
         ("m.csv", "cat,0\ndog,0\neel,1\n", "must give each class its own number from 0 to 2"),
         ("m.json", "{", "is not valid JSON"),
+        ("m.json", "5", "must be a list of names, or give each name its number"),
+        ("m.json", '"eel"', "must be a list of names, or give each name its number"),
+        ("m.json", '{"cat": null}', "must be a list of names, or give each name its number"),
+        ("m.json", "[null]", "must be a list of names, or give each name its number"),
+        ("m.json", '{"a": 0, "b": "1"}', "must be a list of names, or give each name its number"),
+        ("m.txt", b"caf\xe9\n", "class map '.*m.txt' must be text in UTF-8"),
         ("none.txt", None, "No class map at"),
     ],
 )
 def test_bad_class_maps(class_folders, tmp_path, name, text, message):
     if text is not None:
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SurefootError, match=message):
         sf.load_data(str(class_folders), class_map=str(tmp_path / name))
+
+
+def test_a_class_map_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "m.txt").write_text("eel\ncat\n", encoding="utf-8-sig")
+    assert read_class_map(tmp_path / "m.txt") == ("eel", "cat")
 
 
 def write_csv(path, rows, header=("file", "label")):
@@ -130,12 +185,38 @@ class TestFlatFolderWithCsv:
             ([(f"{n:04}.png", "a") for n in range(40)], ("name", "y"), "must have columns 'file' and 'label', got name, y"),
             ([], ("file", "label"), "got nothing"),
             ([(f"{n % 40:04}.png", "a") for n in range(42)], ("file", "label"), "lists 2 files more than once"),
+            ([("0000.png", "a"), ("0001.png",)], ("file", "label"), "must have 2 cells in every row, got 1 in line 3"),
+            ([("0000.png", "a", "b")], ("file", "label"), "must have 2 cells in every row, got 3 in line 2"),
+            ([(f"{n:04}.png", n / 2) for n in range(40)], ("file", "label"), "names, or whole numbers from 0, got '0.5'"),
+            ([(f"{n:04}.png", n % 2 - 1) for n in range(40)], ("file", "label"), "names, or whole numbers from 0, got '-1'"),
         ],
     )
     def test_bad_csv(self, flat, rows, header, message):
         write_csv(flat / "labels.csv", rows, header)
         with pytest.raises(SurefootError, match=message):
             sf.load_data(str(flat))
+
+    def test_spaces_and_a_byte_order_mark(self, flat):
+        lines = ["file, label , split", *(f" {n:04}.png, {'cat' if n % 2 else 'cat '}, train " for n in range(30))]
+        lines += [f"{n:04}.png,dog,test" for n in range(30, 40)]
+        lines[1] = "0000.png,dog,train"
+        (flat / "labels.csv").write_text("\r\n".join(lines), encoding="utf-8-sig")
+        data = sf.load_data(str(flat))
+        assert data.class_names == ("cat", "dog")
+        assert data.test.labels.tolist() == [1] * 10
+
+    def test_another_encoding(self, flat):
+        (flat / "labels.csv").write_text("file,label\n0000.png,caf\u00e9\n", encoding="latin-1")
+        with pytest.raises(SurefootError, match="labels '.*labels.csv' must be text in UTF-8"):
+            sf.load_data(str(flat))
+
+    def test_whole_numbers_with_a_point_and_a_class_without_images(self, flat, caplog):
+        write_csv(flat / "labels.csv", [(f"{n:04}.png", f"{n % 3 + 1}.0") for n in range(40)])
+        data = sf.load_data(str(flat))
+        assert data.class_names == ("0", "1", "2", "3")
+        assert torch.equal(data.test.images[:, 0, 0, 0] % 3 + 1, data.test.labels)
+        assert data.notes == ("1 of 4 classes have no images: 0",)
+        assert "1 of 4 classes have no images: 0" in caplog.text
 
     def test_bad_split_name_and_label_out_of_range(self, flat, tmp_path):
         write_csv(flat / "labels.csv", [(f"{n:04}.png", 1, "tets") for n in range(40)], ("file", "label", "split"))
@@ -196,7 +277,7 @@ class TestBadInput:
     def test_one_odd_size_among_many(self, tmp_path, write_images):
         write_images(tmp_path / "set" / "a", 300, size=(8, 8))
         Image.new("RGB", (9, 8)).save(tmp_path / "set" / "a" / "0001.png")
-        with pytest.raises(SurefootError, match="it is 8 x 9, and the others are 8 x 8"):
+        with pytest.raises(SurefootError, match="Cannot read image '.*a/0001.png': it is 8 x 9, and the others are 8 x 8"):
             sf.load_data(str(tmp_path / "set"))
 
     @pytest.mark.parametrize("options", [{"fraction": 0}, {"fraction": 1.5}, {"max_images": 0}, {"crop_pct": 2.0}])
@@ -235,6 +316,23 @@ def test_all_kinds_of_files_become_rgb(tmp_path):
     differences = (images.int() - torch.from_numpy(ramp).int()).abs().amax((1, 2, 3)).sort().values
     assert (differences[:-1] <= 3).all()  # JPEG's loss
     assert differences[-1] > 100  # two levels cannot hold a ramp
+
+
+def test_sixteen_bits_are_known_by_the_mode_and_not_by_the_values(tmp_path):
+    levels = np.array([[0, 100, 255], [256, 1000, 65535]], dtype=np.uint16)
+    dark = np.minimum(levels, 255)
+    for suffix in ("png", "tif", "pgm"):
+        for name, pixels in (("bright", levels), ("dark", dark)):
+            Image.fromarray(pixels).save(tmp_path / f"{name}.{suffix}")
+            found = np.asarray(read_image(tmp_path / f"{name}.{suffix}"))
+            assert found[..., 0].tolist() == (pixels // 256).tolist(), (name, suffix)
+
+
+@pytest.mark.parametrize("level", [65536, -1])
+def test_more_than_sixteen_bits_are_refused(tmp_path, level):
+    Image.fromarray(np.full((4, 4), level, dtype=np.int32)).save(tmp_path / "deep.tif")
+    with pytest.raises(SurefootError, match=f"deep.tif': its levels are {level} to {level}, and 16 bits hold 0 to 65535"):
+        read_image(tmp_path / "deep.tif")
 
 
 def test_a_floating_point_image_is_named(tmp_path, write_images):

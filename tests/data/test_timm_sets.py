@@ -10,6 +10,8 @@ import torch
 from PIL import Image
 
 import surefoot as sf
+from surefoot.data import timm_sets
+from surefoot.data.timm_sets import labels_of
 from surefoot.errors import SurefootError
 from surefoot.seeds import generator
 
@@ -37,6 +39,25 @@ def test_hugging_face_by_number(hugging_face):
     assert red[data.test.labels == 0].sort().values.tolist() == list(range(50, 60))
     streamed = sf.load_data(name, root=root, memory_gib=0, workers=0)
     assert torch.equal(next(streamed.test.batches(30)).images, next(data.test.batches(30)).images)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_class_map_renumbers_by_name(hugging_face, tmp_path):
+    name, root = hugging_face
+    (tmp_path / "order.txt").write_text("eel\nfox\ndog\ncat\n")
+    data = sf.load_data(name, root=root, class_map=str(tmp_path / "order.txt"))
+    assert data.class_names == ("eel", "fox", "dog", "cat")
+    red = data.test.images[:, 0, 0, 0]
+    assert red[data.test.labels == 3].sort().values.tolist() == list(range(50, 60))  # the cats
+    assert data.test.labels.bincount().tolist() == [10, 0, 10, 10]
+
+
+def test_hidden_labels_are_refused():
+    class Reader:
+        dataset, label_key = {"label": [-1, -1, -1]}, "label"
+
+    with pytest.raises(SurefootError, match=r"got -1 in the test split of 'hfds/x' \(the publisher hides its labels\)"):
+        labels_of("hfds/x", "test", Reader(), 3)
 
 
 @pytest.fixture
@@ -87,6 +108,26 @@ class TestShards:
         assert sorted(index for indices in seen.values() for index in indices) == list(range(230))
         assert 8 <= len(seen["calibration"]) <= 32
         assert seen["calibration"] != seen["validation"]
+
+    def test_a_class_map_renumbers_a_stream_that_knows_its_names(self, shards, monkeypatch, tmp_path):
+        def open_named(name, root):
+            readers = open_readers(name, root)
+            for reader in readers.values():
+                reader.class_to_idx = {"x": 0, "y": 1, "z": 2}
+            return readers
+
+        open_readers = timm_sets.open_readers
+        monkeypatch.setattr(timm_sets, "open_readers", open_named)
+        (tmp_path / "order.txt").write_text("z\ny\nx\n")
+        data = self.load((shards[0], str(tmp_path / "order.txt")))
+        assert data.class_names == ("z", "y", "x")
+        assert all(torch.equal(batch.labels, 2 - batch.indices % 3) for batch in data.test.batches(16))
+
+    def test_labels_beyond_the_class_map_are_refused(self, shards, tmp_path):
+        (tmp_path / "two.txt").write_text("a\nb\n")
+        data = self.load((shards[0], str(tmp_path / "two.txt")))
+        with pytest.raises(SurefootError, match="labels must be in 0 to 1, got 2 in the validation split of 'wds/shards'"):
+            list(data.test.batches(16))
 
     def test_shuffled_by_the_generator(self, shards):
         train = self.load(shards).train

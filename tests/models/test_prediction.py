@@ -3,6 +3,7 @@ import torch
 
 import surefoot as sf
 from surefoot.errors import SurefootError
+from surefoot.models.foreign import adapt_any
 from surefoot.models.prediction import pick_device, predict
 
 
@@ -16,6 +17,20 @@ def test_every_image_once_in_order(digits):
     with torch.no_grad():
         whole = model(digits.validation.images.float() / 255)
     assert torch.allclose(found.logits, whole, atol=1e-4)
+
+
+def test_no_images():
+    with pytest.raises(SurefootError, match=r"^The split has no images\.$"):
+        predict(torch.nn.Flatten(), [])
+
+
+def test_a_foreign_module_that_cannot_take_the_images_is_refused():
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 4))
+    assert adapt_any(net, 0.5, 0.5, 8).num_classes == 4
+    with pytest.raises(
+        SurefootError, match=r"^Sequential cannot take images of 3 x 8 x 10: .*shapes cannot be multiplied.*\.$"
+    ):
+        adapt_any(net, 0.5, 0.5, (8, 10))
 
 
 def test_devices():

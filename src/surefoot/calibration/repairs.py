@@ -29,7 +29,7 @@ METHODS = Registry(
         ),
         ("vector", "surefoot.calibration.class_scaling:ClassScaling", "A factor and an offset for each class"),
         ("bias", "surefoot.calibration.class_scaling:ClassBias", "An offset for each class"),
-        ("isotonic", "surefoot.calibration.isotonic:Isotonic", "A rising step function for each class, one against the rest"),
+        ("isotonic", "surefoot.calibration.isotonic:Isotonic", "A rising line through knots for each class against the rest"),
     ],
 )
 

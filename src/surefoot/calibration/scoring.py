@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import SurefootError, UnknownName, require
 from ..types import Estimate, Predictions
-from .answers import Answers, answer, weighted_totals
+from .answers import Answers, answer, parts_of, weighted_totals
 from .bins import debiased_ece_of, max_error_of, rms_of
 from .bootstrap import DRAWS, calibrated_ece, estimate, resamples
 from .class_bins import class_sums
@@ -82,14 +82,29 @@ def difference(
     first: Given, second: Given, bins: int = 15, *, intervals: int = DRAWS, seed: int = 0, names: Sequence[str] = NAMES
 ) -> dict[str, Estimate]:
     """Each score of the first model minus that of the second, with a paired bootstrap interval: both see the same draws."""
-    one, two = answer(first, bins), answer(second, bins)
+    places: tuple[list[Tensor | None], list[Tensor | None]] = ([], [])
+    one, two = answer(noting(first, places[0]), bins), answer(noting(second, places[1]), bins)
     if not torch.equal(one.labels, two.labels):
         raise SurefootError(
             f"A difference needs the same images in the same order, and the labels differ ({len(one)}, {len(two)})."
         )
+    mine, other = ([place.cpu().long() for place in held if place is not None] for held in places)
+    if len(mine) == len(places[0]) and len(other) == len(places[1]):
+        differing = int((torch.cat(mine) != torch.cat(other)).sum())
+        if differing:
+            raise SurefootError(
+                f"A difference needs the same images in the same order, and {differing} of {len(one)} indices differ."
+            )
     points, draws = samples(first, one, names, bins, intervals, seed)
     other_points, other_draws = samples(second, two, names, bins, intervals, seed)
     return {name: estimate(points[name] - other_points[name], draws[name] - other_draws[name]) for name in names}
+
+
+def noting(predictions: Given, places: list[Tensor | None]) -> Iterator[Predictions]:
+    """The same batches; the indices of their images are kept in `places`."""
+    for part in parts_of(predictions):
+        places.append(part.indices)
+        yield part
 
 
 def estimates(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from ..errors import NotFound, SurefootError, require
 from .augmentation import Augmentation
-from .class_maps import read_class_map
+from .class_maps import read_class_map, renumber_classes
 from .collection import Arrays, Collection
 
 
@@ -19,9 +20,9 @@ def load_npz(path: Path, class_map: str | None = None) -> Collection:
     if not path.is_file():
         raise NotFound("data file", path)
     try:
-        with np.load(path, allow_pickle=False) as content:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SurefootError(f"'{path}' is not a .npz of plain arrays: {str(error).splitlines()[0]}.") from error
     for name in ("images", "labels"):
         if name not in arrays:
@@ -33,20 +34,22 @@ def load_npz(path: Path, class_map: str | None = None) -> Collection:
     require(labels.shape == (len(images),), "labels", f"one for each of {len(images)} images", labels.shape)
     require(np.issubdtype(labels.dtype, np.integer), "labels", "whole numbers", str(labels.dtype))
     require(len(images) > 0, "images", "at least one", 0)
-    names = class_names(arrays, labels, class_map)
-    if labels.min() < 0 or labels.max() >= len(names):
-        raise SurefootError(f"labels must be in 0 to {len(names) - 1}, got {labels.min()} to {labels.max()}.")
+    own = class_names(arrays, labels, class_map)
+    if labels.min() < 0 or labels.max() >= len(own):
+        raise SurefootError(f"labels must be in 0 to {len(own) - 1}, got {labels.min()} to {labels.max()}.")
+    names, numbers = renumber_classes(own, class_map)
     pixels = torch.from_numpy(images)
     pixels = pixels.unsqueeze(1) if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2).contiguous()
     colour = pixels.shape[1] == 3
     standard = Augmentation(crop_padding=0.125, flip=colour)
-    return Collection(Arrays(pixels), torch.from_numpy(labels).long(), names, channels=pixels.shape[1], augmentation=standard)
+    renumbered = torch.tensor(numbers)[torch.from_numpy(labels.astype(np.int64))]
+    return Collection(Arrays(pixels), renumbered, names, channels=pixels.shape[1], augmentation=standard)
 
 
 def class_names(arrays: dict[str, np.ndarray], labels: np.ndarray, class_map: str | None) -> tuple[str, ...]:
-    """From the class map, the file, or the labels."""
-    if class_map is not None:
-        return read_class_map(class_map)
+    """What the labels of the file mean: as the file says, else as the class map says, else numbers."""
     if "class_names" in arrays:
         return tuple(str(name) for name in arrays["class_names"])
+    if class_map is not None:
+        return read_class_map(class_map)
     return tuple(str(number) for number in range(int(labels.max()) + 1))

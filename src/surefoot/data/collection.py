@@ -91,6 +91,7 @@ class Collection:
     given: dict[str, Tensor] = field(default_factory=dict)  # split to indices; empty if there is no division
     channels: int = 3
     augmentation: Augmentation = field(default_factory=Augmentation)
+    notes: tuple[str, ...] = ()  # what was left out on the way
 
 
 def places(counts: dict[str, int]) -> dict[str, Tensor]:

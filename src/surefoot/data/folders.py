@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
+import re
 from pathlib import Path
 
 import torch
 
 from ..errors import NotFound, SurefootError, UnknownName
+from ..files import read_text
 from .augmentation import Augmentation
 from .class_maps import number_classes
 from .collection import Collection, Files, places
@@ -21,6 +24,7 @@ SPLIT_FOLDERS = {
 }
 FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
 LABEL_COLUMNS = ("label", "class", "target")
+NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 AUGMENTATION = Augmentation(crop_padding=0.125, flip=True)
 
 
@@ -28,7 +32,7 @@ def load_folder(folder: Path, class_map: str | None = None) -> Collection:
     """Class folders; below train, val, test where these exist."""
     if not folder.is_dir():
         raise NotFound("data folder", folder)
-    splits = {split: folder / name for split, names in SPLIT_FOLDERS.items() for name in names if (folder / name).is_dir()}
+    splits, left_out = split_folders(folder)
     roots = splits or {"": folder}
     files = {split: class_files(root) for split, root in roots.items()}
     classes = sorted(set().union(*files.values()))
@@ -41,15 +45,39 @@ def load_folder(folder: Path, class_map: str | None = None) -> Collection:
     rows = [(path, numbers[name]) for found in files.values() for name in sorted(found) for path in found[name]]
     paths, labels = [path for path, _ in rows], torch.tensor([number for _, number in rows])
     given = places({split: sum(len(members) for members in found.values()) for split, found in files.items()})
-    return Collection(Files(paths), labels, tuple(numbers), given if splits else {}, augmentation=AUGMENTATION)
+    notes = (f"folders beside {', '.join(splits)} are left out: {', '.join(left_out)}",) if left_out else ()
+    return Collection(Files(paths), labels, tuple(numbers), given if splits else {}, augmentation=AUGMENTATION, notes=notes)
+
+
+def split_folders(folder: Path) -> tuple[dict[str, Path], list[str]]:
+    """The folder of each split, by its usual names in any case, and the names of the folders beside them.
+
+    `train` and the like are classes where other folders stand beside them and none of them holds folders itself.
+    """
+    found: dict[str, Path] = {}
+    others = []
+    for child in folders_in(folder):
+        split = next((split for split, names in SPLIT_FOLDERS.items() if child.name.lower() in names), None)
+        if split is None:
+            others.append(child.name)
+        elif split in found:
+            raise SurefootError(f"'{folder}' has two folders for {split}: '{found[split].name}' and '{child.name}'; keep one.")
+        else:
+            found[split] = child
+    if not found or (others and not any(folders_in(child) for child in found.values())):
+        return {}, []
+    return {split: found[split] for split in SPLIT_FOLDERS if split in found}, others
+
+
+def folders_in(root: Path) -> list[Path]:
+    """Its folders, sorted, without hidden ones."""
+    return [child for child in sorted(root.iterdir()) if child.is_dir() and not child.name.startswith(".")]
 
 
 def class_files(root: Path) -> dict[str, list[Path]]:
     """The image files of each class folder, sorted."""
     classes = {
-        child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in SUFFIXES)
-        for child in sorted(root.iterdir())
-        if child.is_dir() and not child.name.startswith(".")
+        child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in SUFFIXES) for child in folders_in(root)
     }
     if not classes:
         raise SurefootError(f"'{root}' has no class folders; for a flat folder, give a CSV of labels (labels, --labels).")
@@ -63,10 +91,7 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
     """A flat folder whose labels are in a CSV with a file column, a label column and perhaps a split column."""
     if not folder.is_dir():
         raise NotFound("data folder", folder)
-    if not labels.is_file():
-        raise NotFound("labels", labels)
-    with open(labels, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(labels)
     columns = list(rows[0]) if rows else []
     file_column, label_column = (
         next((c for c in columns if c.lower() in wanted), None) for wanted in (FILE_COLUMNS, LABEL_COLUMNS)
@@ -76,13 +101,12 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
     paths = [folder / row[file_column] for row in rows]
     check_rows(folder, labels, paths, [row[label_column] for row in rows])
     found = sorted({row[label_column] for row in rows})
-    numeric = all(name.isdigit() for name in found)
+    numbers = whole_numbers(labels, found)
+    numeric = bool(numbers)
     if numeric and class_map is None:
-        numbers = {name: int(name) for name in found}
         names = tuple(str(number) for number in range(max(numbers.values()) + 1))
     elif numeric:
         names = tuple(number_classes([], class_map))
-        numbers = {name: int(name) for name in found}
         if max(numbers.values()) >= len(names):
             raise SurefootError(f"labels must be in 0 to {len(names) - 1}, got {max(numbers.values())} in '{labels}'.")
     else:
@@ -96,6 +120,34 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
     targets = torch.tensor([numbers[row[label_column]] for row in rows])
     divided = {split: torch.tensor(indices) for split, indices in given.items()}
     return Collection(Files(paths), targets, names, divided, augmentation=AUGMENTATION)
+
+
+def read_rows(labels: Path) -> list[dict[str, str]]:
+    """The rows of the CSV by column, without the spaces around their cells."""
+    table = csv.reader(io.StringIO(read_text("labels", labels)))
+    rows: list[dict[str, str]] = []
+    try:
+        columns = [cell.strip() for cell in next(table, [])]
+        for row in table:
+            if row and len(row) != len(columns):
+                fault = f"got {len(row)} in line {table.line_num}"
+                raise SurefootError(f"'{labels}' must have {len(columns)} cells in every row, {fault}.")
+            if row:
+                rows.append(dict(zip(columns, (cell.strip() for cell in row), strict=True)))
+    except csv.Error as error:
+        raise SurefootError(f"'{labels}' is not a CSV: {error} in line {table.line_num}.") from error
+    return rows
+
+
+def whole_numbers(labels: Path, found: list[str]) -> dict[str, int]:
+    """The labels as class numbers (`2` and `2.0` are the same), or nothing if they are names."""
+    if not all(NUMBER.fullmatch(name) for name in found):
+        return {}
+    values = {name: float(name) for name in found}
+    wrong = [name for name, value in values.items() if not (value.is_integer() and value >= 0)]
+    if wrong:
+        raise SurefootError(f"labels must be names, or whole numbers from 0, got '{wrong[0]}' in '{labels}'.")
+    return {name: int(value) for name, value in values.items()}
 
 
 def check_rows(folder: Path, labels: Path, paths: list[Path], values: list[str]) -> None:

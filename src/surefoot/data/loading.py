@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from dataclasses import replace
@@ -24,6 +25,7 @@ from .splitting import stratified_split
 from .streaming import Pictures, StreamedSplit, readable
 from .timm_sets import is_stream, is_timm_name, load_iterable, load_numbered
 
+logger = logging.getLogger("surefoot")
 _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
 DATASETS = Registry(
     "data set",
@@ -73,6 +75,8 @@ def load_data(
     given["image_size"] = list(image_size) if isinstance(image_size, tuple) else image_size
     settings = settings_of(model) if isinstance(model, str) else model
     workers = min(os.cpu_count() or 1, 8) if workers is None else workers
+    if labels is not None and (is_timm_name(name) or name.endswith(".npz")):
+        raise SurefootError(f"labels are for a flat folder of images, and '{name}' has its own.")
     if is_stream(name):
         if fraction < 1 or max_images is not None:
             raise SurefootError(f"fraction and max_images need labels known ahead, and '{name}' is a stream.")
@@ -93,7 +97,11 @@ def load_data(
     total = sum(map(len, places.values())) * found.channels * math.prod(size)
     pictures = Pictures(found.source, preprocessing, size)
     splits: dict[str, Split] = {}
-    notes: list[str] = []
+    notes = list(found.notes)
+    if class_map is None:
+        notes += empty_classes(found)
+    for note in notes:
+        logger.warning("%s: %s", name, note)
     for split, indices in places.items():
         if total > memory_gib * 2**30:
             kept = indices[readable(pictures, indices, workers)] if skip_bad_images else indices
@@ -117,6 +125,8 @@ def open_collection(name: str, root: str | None, download: bool, labels: str | N
     if name in DATASETS:
         if labels is not None or class_map is not None:
             raise SurefootError(f"labels and class_map are for folders and files, and '{name}' is a published data set.")
+        if name == "digits" and root is not None:
+            raise SurefootError("root is for data that are read from a folder, and 'digits' is embedded.")
         loader = DATASETS.load(name)
         collection: Collection = loader() if name == "digits" else loader(name, root, download)
         return collection
@@ -133,6 +143,14 @@ def open_collection(name: str, root: str | None, download: bool, labels: str | N
     if len(Path(name).parts) > 1 or root:
         raise NotFound("data folder", path)
     raise UnknownName("data set", name, DATASETS.names)
+
+
+def empty_classes(found: Collection) -> list[str]:
+    """A line on the classes that have no images, where there are any."""
+    counts = found.labels.bincount(minlength=len(found.class_names)).tolist()
+    empty = [name for name, count in zip(found.class_names, counts, strict=True) if not count]
+    shown = ", ".join(empty[:8]) + (", ..." if len(empty) > 8 else "")
+    return [f"{len(empty)} of {len(counts)} classes have no images: {shown}"] if empty else []
 
 
 def in_memory(pictures: Pictures, found: Collection, indices: Tensor, skip: bool) -> tuple[TensorSplit, int]:

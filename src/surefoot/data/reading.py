@@ -43,12 +43,18 @@ def read_image(file: str | Path | io.BytesIO, name: str | Path | None = None) ->
 
 
 def to_rgb(image: Image) -> Image:
-    """The image in 8-bit RGB: 16 bits are scaled down (Pillow would cut them off), transparency is dropped."""
+    """The image in 8-bit RGB: 16 bits are scaled down (Pillow would cut them off), transparency is dropped.
+
+    Pillow's mode decides, never the values, so that images of one set are read alike: `I;16` and its kin, and `I`, which
+    Pillow gives for 16-bit PGM and TIFF files, hold 0 to 65,535 and are divided by 256, be they as dark as they may.
+    """
     from PIL import Image
 
     if image.mode in SIXTEEN_BITS:
         levels = np.asarray(image).astype(np.int64)
-        image = Image.fromarray((levels >> 8 if levels.max() > 255 else levels).astype(np.uint8))
+        if levels.min() < 0 or levels.max() > 65535:
+            raise ValueError(f"its levels are {levels.min()} to {levels.max()}, and 16 bits hold 0 to 65535")
+        image = Image.fromarray((levels >> 8).astype(np.uint8))
     elif image.mode == "F":
         raise ValueError("floating-point images are not supported")
     return image.convert("RGB")

@@ -39,7 +39,8 @@ class Pictures(Dataset[Item]):
         if pixels.shape[1:] != self.size:
             height, width = pixels.shape[1:]
             reason = f"it is {height} x {width}, and the others are {self.size[0]} x {self.size[1]}"
-            return index, BadImage(f"number {index}", reason)
+            files = files_of(self.source)
+            return index, BadImage(files[index] if files else f"number {index}", reason)
         return index, pixels
 
 

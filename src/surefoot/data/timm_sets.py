@@ -15,7 +15,7 @@ from ..errors import SurefootError
 from ..seeds import generator
 from ..types import Batch
 from .augmentation import Augmentation
-from .class_maps import read_class_map
+from .class_maps import read_class_map, renumber_classes
 from .collection import CARVED, Collection, common_size, places
 from .dataset import Dataset, to_pixels
 from .preprocessing import Preprocessing
@@ -81,11 +81,28 @@ class Numbered:
 def load_numbered(name: str, root: str | None, class_map: str | None) -> Collection:
     """A Hugging Face data set: its labels are known before its images are read."""
     readers = open_readers(name, root)
-    labels = torch.cat([torch.tensor(reader.dataset[reader.label_key]) for reader in readers.values()])
-    names = class_names(name, next(iter(readers.values())), class_map)
+    names, numbers = class_names(name, next(iter(readers.values())), class_map)
+    labels = torch.cat([labels_of(name, split, reader, len(numbers)) for split, reader in readers.items()])
     given = places({split: len(reader) for split, reader in readers.items()})
     starts = tuple(int(indices[0]) for indices in given.values())
-    return Collection(Numbered(tuple(readers.values()), starts), labels, names, given, augmentation=AUGMENTATION)
+    source = Numbered(tuple(readers.values()), starts)
+    return Collection(source, torch.tensor(numbers)[labels], names, given, augmentation=AUGMENTATION)
+
+
+def labels_of(name: str, split: str, reader: Any, classes: int) -> Tensor:
+    """All labels of a split, as the reader numbers them."""
+    labels = torch.tensor(reader.dataset[reader.label_key])
+    for label in (int(labels.min()), int(labels.max())) if len(labels) else ():
+        check_label(name, split, label, classes)
+    return labels
+
+
+def check_label(name: str, split: str, label: int, classes: int) -> int:
+    """The label, if it is a class; publishers hide those of a test split as -1."""
+    if not 0 <= label < classes:
+        hidden = " (the publisher hides its labels)" if label == -1 else ""
+        raise SurefootError(f"labels must be in 0 to {classes - 1}, got {label} in the {split} split of '{name}'{hidden}.")
+    return label
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +119,7 @@ class IterableSplit:
     chosen: Tensor  # bool, one for each place of the stream
     first: int  # number of the stream's first image in the whole data set
     preprocessing: Preprocessing
+    numbers: tuple[int, ...]  # the number of each class of the stream in the order of the class map
 
     def __len__(self) -> int:
         return int(self.chosen.sum())
@@ -135,7 +153,8 @@ class IterableSplit:
             range(len(self.chosen)), create_reader(self.name, self.root, self.split), strict=False
         ):
             if self.chosen[place]:
-                yield self.preprocessing(to_rgb(image)), int(label), self.first + place
+                number = self.numbers[check_label(self.name, self.split, int(label), len(self.numbers))]
+                yield self.preprocessing(to_rgb(image)), number, self.first + place
 
 
 def mixed(items: Iterator[tuple[Tensor, int, int]], shuffle: torch.Generator | None) -> Iterator[tuple[Tensor, int, int]]:
@@ -181,20 +200,21 @@ def load_iterable(
             used += share
     shares["train"] = draw >= used
 
+    names, numbers = class_names(name, next(iter(readers.values())), class_map)
+
     def part(split: str) -> IterableSplit:
         home = "train" if split in shares else split
         chosen = shares.get(split, torch.ones(lengths.get(split, 0), dtype=torch.bool))
-        return IterableSplit(name, root, called.get(home, home), chosen, starts.get(home, 0), preprocessing)
+        return IterableSplit(name, root, called.get(home, home), chosen, starts.get(home, 0), preprocessing, tuple(numbers))
 
     splits: dict[str, Any] = {split: part(split) for split in ("train", "calibration", "validation", "test")}
-    names = class_names(name, next(iter(readers.values())), class_map)
     return Dataset(**splits, class_names=names, image_size=preprocessing.image_size, augmentation=AUGMENTATION)
 
 
-def class_names(name: str, reader: Any, class_map: str | None) -> tuple[str, ...]:
-    """From the class map, or as the reader says."""
-    if class_map is not None:
-        return read_class_map(class_map)
-    if not reader.class_to_idx:
+def class_names(name: str, reader: Any, class_map: str | None) -> tuple[tuple[str, ...], list[int]]:
+    """The names, and the number of each of the reader's classes among them: matched by name where the reader knows names."""
+    if reader.class_to_idx:
+        return renumber_classes(sorted(reader.class_to_idx, key=lambda known: reader.class_to_idx[known]), class_map)
+    if class_map is None:
         raise SurefootError(f"Data '{name}' do not say their classes: give a class map (class_map, --class-map).")
-    return tuple(sorted(reader.class_to_idx, key=lambda known: reader.class_to_idx[known]))
+    return renumber_classes(read_class_map(class_map), class_map)

@@ -39,9 +39,17 @@ def adapt_any(
     *,
     channels: int = 3,
 ) -> nn.Module:
-    """A `Classifier` where the module ends in one linear layer; else one that gives logits only, and a line in the log."""
+    """A `Classifier` where the module ends in one linear layer; else one that gives logits only, and a line in the log.
+
+    A module that cannot take images of this size is refused.
+    """
     try:
         return Classifier(module, mean, std, image_size, channels)
     except SurefootError as error:
         logger.warning("%s Measurements of its features are left out.", error)
         return Normalised(module, mean, std, channels)
+    except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:  # whatever the module's code raises
+        height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        kind = type(module).__name__
+        raise SurefootError(f"{kind} cannot take images of {channels} x {height} x {width}: {reason}.") from error

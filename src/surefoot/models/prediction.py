@@ -20,6 +20,8 @@ def predict(model: nn.Module, batches: Iterable[Batch], device: torch.device | s
             logits.append(model(batch.images.to(device)).float().cpu())
             labels.append(batch.labels.cpu())
             indices.append(batch.indices)
+    if not logits:
+        raise SurefootError("The split has no images.")
     return Predictions.from_logits(torch.cat(logits), torch.cat(labels), indices=torch.cat(indices))
 
 
