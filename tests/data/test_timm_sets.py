@@ -129,6 +129,10 @@ class TestShards:
         with pytest.raises(SurefootError, match="labels must be in 0 to 1, got 2 in the validation split of 'wds/shards'"):
             list(data.test.batches(16))
 
+    def test_an_image_of_the_stream_that_cannot_be_used_is_named(self, shards):
+        with pytest.raises(SurefootError, match="Cannot read image number 7 of validation of 'wds/shards': floating-point"):
+            self.load(shards).test.rgb(Image.new("F", (4, 4)), 7)
+
     def test_shuffled_by_the_generator(self, shards):
         train = self.load(shards).train
         a, b, c = (torch.cat([x.indices for x in train.batches(16, shuffle=generator(s))]) for s in (1, 1, 2))

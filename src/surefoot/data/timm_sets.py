@@ -154,7 +154,14 @@ class IterableSplit:
         ):
             if self.chosen[place]:
                 number = self.numbers[check_label(self.name, self.split, int(label), len(self.numbers))]
-                yield self.preprocessing(to_rgb(image)), number, self.first + place
+                yield self.preprocessing(self.rgb(image, place)), number, self.first + place
+
+    def rgb(self, image: Image, place: int) -> Image:
+        """The image as 8-bit RGB; one that cannot be is named by its place."""
+        try:
+            return to_rgb(image)
+        except ValueError as error:
+            raise SurefootError(f"Cannot read image number {place} of {self.split} of '{self.name}': {error}.") from error
 
 
 def mixed(items: Iterator[tuple[Tensor, int, int]], shuffle: torch.Generator | None) -> Iterator[tuple[Tensor, int, int]]:
