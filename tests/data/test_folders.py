@@ -215,7 +215,8 @@ class TestFlatFolderWithCsv:
         data = sf.load_data(str(flat))
         assert data.class_names == ("0", "1", "2", "3")
         assert torch.equal(data.test.images[:, 0, 0, 0] % 3 + 1, data.test.labels)
-        assert data.notes == ("1 of 4 classes have no images: 0",)
+        assert data.notes[0] == "1 of 4 classes have no images: 0"
+        assert data.notes[1] == "no division was given, and the test split is 12 of 40 images"
         assert "1 of 4 classes have no images: 0" in caplog.text
 
     def test_bad_split_name_and_label_out_of_range(self, flat, tmp_path):

@@ -102,6 +102,9 @@ def load_data(
         notes += empty_classes(found)
     for note in notes:
         logger.warning("%s: %s", name, note)
+    if not found.given and name not in DATASETS:
+        notes.append(f"no division was given, and the test split is {len(places['test'])} of {len(found.labels)} images")
+        logger.info("%s: %s", name, notes[-1])
     for split, indices in places.items():
         if total > memory_gib * 2**30:
             kept = indices[readable(pictures, indices, workers)] if skip_bad_images else indices
