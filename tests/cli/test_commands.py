@@ -84,6 +84,8 @@ def test_train_audit_and_json(surefoot, here):
     printed = json.loads(surefoot("audit", "r", "--json", "--quiet", "--output", "elsewhere", "--split", "validation").out)
     assert printed == json.loads((here / "elsewhere" / "audit.json").read_text())
     assert printed["subject"]["split"] == "validation"
+    assert printed["subject"]["command"] == "surefoot audit r --json --quiet --output elsewhere --split validation"
+    assert "objective" in printed["subject"]["recipe"]
     assert surefoot("audit", "r", "--quiet").out == ""
     assert "Did you mean 'test'" in surefoot("audit", "r", "--split", "tset").err
     assert "holds another recipe's run" in surefoot("train", "--epochs", 2, "--output", "r").err
