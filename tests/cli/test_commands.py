@@ -127,7 +127,14 @@ def test_list(surefoot):
     assert "gamma=2.0" in surefoot("list", "objectives").out
     models = [line["name"] for line in json.loads(surefoot("list", "models", "--match", "resnet1*", "--json").out)["models"]]
     assert "resnet18" in models
+    assert all(name.startswith("resnet1") for name in models)
     assert "every timm classifier" in surefoot("list", "models").out
+    assert [line["name"] for line in json.loads(surefoot("list", "attacks", "--match", "FG*", "--json").out)["attacks"]] == [
+        "fgsm"
+    ]
+    both = json.loads(surefoot("list", "--match", "learning_rate", "--json").out)
+    assert [line["name"] for line in both["training"]] == ["learning_rate"]
+    assert both["objectives"] == []
 
 
 def test_doctor(surefoot, monkeypatch):
