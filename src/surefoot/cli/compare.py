@@ -42,6 +42,7 @@ def compare(
         raise SurefootError("Give at least two run folders or audits.")
     if depth is not None and not audit:
         raise SurefootError("--depth is for --audit.")
+    flag.check_output(output)
     for target in lacking(targets, audit, depth):
         make_audit(target, depth or "quick", quiet)
     models = [read_compared(target) for target in targets]
