@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
+
+import surefoot as sf
 
 ROOT = Path(__file__).parent.parent
 
@@ -36,6 +39,40 @@ def test_every_command_is_in_the_readme():
 
     text = (ROOT / "README.md").read_text()
     assert all(f"`surefoot {name}`" in text for name in COMMANDS)
+
+
+def test_json_and_quiet_are_where_the_readme_says(surefoot):
+    from surefoot.cli.main import COMMANDS
+
+    text = (ROOT / "README.md").read_text()
+    assert "(`gate` and the tables of `study` have `--format` instead, `corrupt` writes files alone)" in text
+    assert "`list` and `doctor` have no `--quiet`" in text
+    shown = {name: surefoot(name, "--help").out for name in COMMANDS if name != "study"}
+    assert [name for name in shown if "--json" not in shown[name]] == ["gate", "corrupt"]
+    assert [name for name in shown if "--quiet" not in shown[name]] == ["list", "doctor"]
+    assert "--format" in shown["gate"]
+    assert all(flag in surefoot("study", "run", "--help").out for flag in ("--format", "--quiet"))
+
+
+def test_imports_that_documents_name_work():
+    found = [
+        line
+        for document in (ROOT / "docs").rglob("*.md")
+        for line in re.findall(r"`(from surefoot[\w.]* import \w+)`", document.read_text())
+    ]
+    assert "from surefoot.storage import StoredPredictions" in found
+    for line in found:
+        exec(line, {})
+
+
+def test_the_gate_of_the_documents_audits_every_test_image(here):
+    data = re.search(r"--data (\S+)", next(block for block in blocks("docs/gate.md", "yaml") if "--data" in block))[1]
+    for name in ("cat", "dog"):
+        folder = here / "data" / "test" / name
+        folder.mkdir(parents=True)
+        for number in range(10):
+            Image.new("RGB", (16, 16), (20 * number, 0, 0)).save(folder / f"{number}.png")
+    assert len(sf.load_data(data).test) == 20
 
 
 def test_files_that_documents_link_to_exist():

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 import surefoot as sf
+from surefoot.errors import SurefootError
 
 
 @pytest.fixture
@@ -40,6 +41,27 @@ def test_the_curve_as_table_json_and_csv(surefoot, folder, here, digits, termina
         run.predictor, batch.images, batch.labels, "pgd", [0, 2 / 255, 8 / 255], options={"steps": 3}
     )
     assert [float(point.ece) for point in direct] == [point["ece"]["value"] for point in curve]
+
+
+@pytest.mark.parametrize(("output", "said"), [("r", "is a folder"), ("r/recipe.yaml/curve.csv", "cannot be written")])
+def test_a_file_that_cannot_be_written_is_refused_before_the_attack(surefoot, folder, monkeypatch, output, said):
+    attacked = []
+    monkeypatch.setattr("surefoot.cli.attack.security_curve", lambda *given, **more: attacked.append(given))
+    found = surefoot("attack", folder, "--max-images", 8, "--output", output)
+    assert (found.code, found.err.count("\n"), attacked) == (2, 1, [])
+    assert said in found.err
+
+
+def test_the_curve_is_shown_even_if_its_file_fails(surefoot, folder, monkeypatch):
+    def full(path, text):
+        raise SurefootError("The disk is full.")
+
+    monkeypatch.setattr("surefoot.cli.attack.write_text", full)
+    found = surefoot(
+        "attack", folder, "--attack", "fgsm", "--eps", "0", "--max-images", 8, "--quiet", "--json", "--output", "c"
+    )
+    assert (found.code, found.err) == (2, "surefoot: The disk is full.\n")
+    assert len(json.loads(found.out)["curve"]) == 1
 
 
 def test_a_preset_and_the_signs_of_masking(surefoot, folder):

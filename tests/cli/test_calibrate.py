@@ -93,6 +93,7 @@ def test_predictions_of_any_program_are_audited(surefoot, here, suffix):
     said = surefoot("audit", "--predictions", f"theirs.{suffix}")
     assert said.code == 0, said.err
     assert "page: audits/theirs/report.html" in said.out
+    assert f"surefoot audit --predictions theirs.{suffix}" in (here / "audits/theirs/report.html").read_text()
     found = json.loads((here / "audits/theirs/audit.json").read_text())
     assert found["calibration"]["ece"]["value"] == pytest.approx(scores(given, intervals=0).ece)
     assert found["temperature"]["fitted_on"] == "two-fold cross-fitting on the given split"
@@ -111,6 +112,7 @@ def test_predictions_take_no_options_of_a_model(surefoot, here):
     for flag in (["--depth", "full"], ["--corrupted", "c"], ["--allow-leakage"], ["--processes", "2"]):
         assert f"--predictions takes no {flag[0]}" in surefoot("audit", "--predictions", "p.csv", *flag).err
     assert "cross-fit or a file" in surefoot("audit", "--predictions", "p.csv", "--calibrate-on", "calibration").err
+    assert "risks must be between 0 and 1, got 1.5." in surefoot("audit", "--predictions", "p.csv", "--risk", "1.5").err
     assert "No predictions at 'q.csv'" in surefoot("audit", "--predictions", "q.csv").err
 
 

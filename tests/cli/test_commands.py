@@ -84,6 +84,8 @@ def test_train_audit_and_json(surefoot, here):
     printed = json.loads(surefoot("audit", "r", "--json", "--quiet", "--output", "elsewhere", "--split", "validation").out)
     assert printed == json.loads((here / "elsewhere" / "audit.json").read_text())
     assert printed["subject"]["split"] == "validation"
+    assert printed["subject"]["command"] == "surefoot audit r --json --quiet --output elsewhere --split validation"
+    assert "objective" in printed["subject"]["recipe"]
     assert surefoot("audit", "r", "--quiet").out == ""
     assert "Did you mean 'test'" in surefoot("audit", "r", "--split", "tset").err
     assert "holds another recipe's run" in surefoot("train", "--epochs", 2, "--output", "r").err
@@ -125,7 +127,14 @@ def test_list(surefoot):
     assert "gamma=2.0" in surefoot("list", "objectives").out
     models = [line["name"] for line in json.loads(surefoot("list", "models", "--match", "resnet1*", "--json").out)["models"]]
     assert "resnet18" in models
+    assert all(name.startswith("resnet1") for name in models)
     assert "every timm classifier" in surefoot("list", "models").out
+    assert [line["name"] for line in json.loads(surefoot("list", "attacks", "--match", "FG*", "--json").out)["attacks"]] == [
+        "fgsm"
+    ]
+    both = json.loads(surefoot("list", "--match", "learning_rate", "--json").out)
+    assert [line["name"] for line in both["training"]] == ["learning_rate"]
+    assert both["objectives"] == []
 
 
 def test_doctor(surefoot, monkeypatch):

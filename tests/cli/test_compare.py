@@ -8,6 +8,7 @@ import pytest
 
 import small_audits as small
 from surefoot.auditing.depths import DEPTHS
+from surefoot.files import read_json
 
 
 @pytest.fixture
@@ -73,6 +74,27 @@ def test_missing_audits_are_made_and_drawn_on_one_page(surefoot, run, here, monk
     assert (here / "one" / "report.html").is_file()
     page = (here / "out" / "page.html").read_text()
     assert "one and two" in page
+    subject = read_json("audit", here / "two" / "audit.json")["subject"]
+    assert subject["command"] == "surefoot audit two --depth quick"
+    assert subject["recipe"] == run.recipe.to_yaml()
+
+
+@pytest.mark.parametrize("second", ["none", "torn"])
+def test_every_target_is_looked_at_before_the_first_is_audited(surefoot, run, here, second):
+    shutil.copytree(run.folder, here / "one")
+    (here / "torn").mkdir()
+    (here / "torn" / "recipe.yaml").write_text("model: 1")
+    found = surefoot("compare", "one", second, "--audit")
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert not (here / "one" / "audit.json").exists()
+
+
+def test_an_audit_of_another_depth_is_not_taken_for_the_wanted_one(surefoot, audits):
+    said = surefoot("compare", "a", "b", "--audit", "--depth", "full")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "The audit of 'a' has depth quick, not full" in said.err
+    assert surefoot("compare", "a", "b", "--audit", "--depth", "quick", "--quiet").code == 0
+    assert "Unknown depth" in surefoot("compare", "a", "b", "--audit", "--depth", "ful").err
 
 
 def test_the_page_gets_the_differences_if_it_takes_them(surefoot, audits, monkeypatch):

@@ -101,3 +101,14 @@ def test_errors_are_one_line(surefoot, trained, arguments, message):
     found = surefoot("export", *arguments)
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert message in found.err
+
+
+@pytest.mark.parametrize("flags", [["--format", "onx"], ["--output", "m.pth"], ["--temperature", "warm"], []])
+def test_what_is_wrong_is_said_before_a_model_is_read(surefoot, trained, monkeypatch, flags):
+    read = []
+    monkeypatch.setattr("surefoot.cli.export.find_target", lambda *names, **more: read.append(names))
+    monkeypatch.setattr("surefoot.models.exporting.NEEDED", ("onnx", "no_such_module"))
+    found = surefoot("export", "r", *flags)
+    assert (found.code, read) == (2, [])
+    if not flags:
+        assert "Export to ONNX needs no_such_module" in found.err

@@ -5,6 +5,8 @@ import json
 import pytest
 import yaml
 
+from surefoot.cli.study import command_of
+
 TINY = {
     "title": "Tiny",
     "methods": {"cross-entropy": "cross-entropy", "focal": "focal"},
@@ -66,6 +68,8 @@ def test_run_show_and_status(surefoot, tiny, here):
     drawn = surefoot("study", "show", tiny, "--results", "out/results", "--page", "table.html")
     assert drawn.out.endswith("page: table.html\n")
     assert "Surefoot study" in (here / "table.html").read_text()
+    both = ("--only", "objective=ce", "--only", "method=focal")
+    assert surefoot("study", "show", tiny, "--results", "out/results", *both).out == whole.out
     assert (here / "out" / ".study-work" / ".gitignore").read_text() == "*\n"
 
 
@@ -87,6 +91,14 @@ def test_hyperparameters(surefoot, here):
     assert "Chosen on validation by validation.accuracy: focal gamma=" in done.out
     shown = surefoot("study", "show", "hyperparameters", *flags[:-2])
     assert shown.out == done.out
+    assert surefoot("study", "show", "hyperparameters", *flags[:-2], "--page", "page.html").code == 0
+    assert "--objective focal --grid gamma=1,3" in (here / "page.html").read_text()
+
+
+def test_a_command_is_quoted_for_the_shell():
+    flags = {"only": ["objective=a b", "seed=1"], "seeds": None, "results": "my results"}
+    words = "--only 'objective=a b' --only seed=1 --results 'my results'"
+    assert command_of("own study.yaml", flags) == f"surefoot study run 'own study.yaml' {words}"
 
 
 @pytest.mark.parametrize(

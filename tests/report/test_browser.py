@@ -229,6 +229,17 @@ def test_all_classes_on_demand_and_sorted_by_heading(opened):
     assert page.inner_text("details.rows tbody tr:first-child td:first-child") == "c999"
 
 
+def test_names_of_classes_keep_their_letters(opened):
+    audit = made_up()
+    audit["classes"] = [class_row(name, 0.1) for name in ("<unknown>", "a<z", "x &lt; y")]
+    audit["classes"] += [class_row(f"c{k}", 0.5) for k in range(30)]
+    page = opened(audit)
+    page.click("details.rows summary")
+    page.wait_for_selector("details.rows table")
+    names = page.locator("details.rows tbody tr td:first-child").all_inner_texts()
+    assert names[:3] == ["<unknown>", "a<z", "x &lt; y"]
+
+
 def test_several_models_share_the_page(opened):
     first, second = made_up("first"), made_up("second")
     second["points"]["temperatures"] = second["points"]["feature_scales"]

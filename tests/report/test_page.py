@@ -37,6 +37,13 @@ def test_wilson_interval_solves_its_equation(correct, count):
     assert 0 <= found["low"] <= share <= found["high"] <= 1
 
 
+def test_a_page_without_families_and_success_rates(found):
+    found["corruptions"]["families"] = {}
+    for attack in found["attacks"].values():
+        attack["success_rate"] = {"value": None, "low": None, "high": None}
+    assert "worst family" not in without_plotly(render_page([found]))
+
+
 def test_names_are_escaped_everywhere():
     audit = made_up(NASTY, (NASTY, "dog"), masking=[NASTY], preflight=[{"name": "x", "message": NASTY, "advice": NASTY}])
     audit["subject"] |= {"split": NASTY, "data": {"name": NASTY}, "notes": [NASTY]}

@@ -18,6 +18,7 @@ from surefoot.report.sections.groups import groups_section
 from surefoot.report.sections.mistakes import mistakes_section
 from surefoot.report.sections.provenance import provenance_section
 from surefoot.report.sections.reliability import reliability_section
+from surefoot.report.sections.thresholds import thresholds_section
 from surefoot.report.words import spoken
 
 
@@ -247,6 +248,12 @@ def test_how_to_make_it_again():
     audit["subject"] |= {"command": "surefoot audit runs/a b", "recipe": {"seed": 3}}
     row = provenance_section(models_of([audit])).values["rows"][0]
     assert (row["command"], row["recipe"]) == ("surefoot audit runs/a b", '{\n "seed": 3\n}')
+
+
+def test_thresholds_are_written_as_they_hold():
+    row = {"wanted_risk": 0.01, "thresholds": [0.9987, 1.1], "coverage": number(0.4), "risk": number(0.01)}
+    section = thresholds_section(models_of([made_up(thresholds=[row])]))
+    assert section.values["rows"][0]["bounds"] == ["0.9987", "none"]
 
 
 def test_order_of_the_parts():

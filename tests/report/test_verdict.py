@@ -4,7 +4,7 @@ from made_up import class_row, made_up, number
 from surefoot.report.advice import NOTHING, advice, threshold_words, warnings
 from surefoot.report.cards import cards
 from surefoot.report.verdict import headline, strongest_attack, verdict, worst_corruption, worst_family
-from surefoot.report.words import change, measure
+from surefoot.report.words import change, measure, threshold
 
 
 @pytest.fixture
@@ -108,6 +108,45 @@ def test_a_threshold_that_no_confidence_reaches():
     assert not any("Ask a person" in line for line in advice(made_up(thresholds=[row])))
 
 
+def test_thresholds_are_cut_and_never_1_that_are_below():
+    assert [threshold(value) for value in (0.9987, 0.99996, 0.9999874, 0.29, 0.5, 1.0, 1.1)] == [
+        *("0.9987", "0.99996", "0.999987", "0.29", "0.5", "1", "none")
+    ]
+    row = {"wanted_risk": 0.01, "thresholds": [0.9987, 1.1], "coverage": number(0.4), "risk": number(0.01)}
+    assert "above 0.9987 confidence (none holds for the other half): that is" in threshold_words(row)
+
+
+def test_the_strictest_threshold_is_advised_in_whatever_order():
+    rows = [
+        {"wanted_risk": wanted, "thresholds": [bound], "coverage": number(0.7), "risk": number(wanted)}
+        for wanted, bound in ((0.05, 0.5), (0.01, 0.9))
+    ]
+    assert "above 0.9 confidence" in advice(made_up(thresholds=rows))[-1]
+
+
+def test_errors_of_both_signs_do_not_cancel_in_words(found):
+    found["calibration"] |= {"ece": number(0.4), "signed_error": number(0.0001)}
+    said = "ver- and underconfident in parts, by 40.0 points on average"
+    assert f"but o{said}." in plain(headline(found))
+    assert f"O{said}: ECE 40.0 %" in plain(" ".join(verdict(found)))
+    assert sayings(found)[0].startswith(f"O{said}: temperature 1.90 fixes 98 % of it")
+    found["temperature"] = None
+    assert sayings(found)[0] == f"O{said}: a temperature moves all confidences one way, so try surefoot calibrate " + (
+        "--method vector or isotonic."
+    )
+
+
+def test_an_attack_without_right_answers_and_no_family(found):
+    found["attacks"]["fgsm"]["success_rate"] = {"value": None, "low": None, "high": None}
+    found["attacks"] = {"fgsm": found["attacks"]["fgsm"]}
+    found["corruptions"]["families"] = {}
+    assert strongest_attack(found) is None
+    assert worst_family(found) is None
+    assert "not defined" not in " ".join([headline(found), *verdict(found), *advice(found)])
+    assert [card.name for card in cards(found)] == ["accuracy", "calibration error (ECE)", "corrupted accuracy"]
+    assert "Gaussian noise alone costs 30.0 points: look at its pictures in the table below." in sayings(found)
+
+
 def test_what_makes_numbers_doubtful(found):
     assert warnings(found) == []
     found["preflight"] = [{"name": "class-order", "message": "Labels differ.", "advice": "Use a class map."}]
@@ -133,7 +172,9 @@ def test_five_numbers(found):
     ]
     assert "1.0 % to 3.0 %" in plain(shown[1].meaning)
     assert shown[2].meaning == "mean over 3 kinds of damage, 5 strengths of each"
-    alone = [card.name for card in cards(predictions_alone(found))]
+    few = cards(predictions_alone(found))
+    assert (few[3].value, few[3].interval) == ("0.200", "0.190 to 0.210")
+    alone = [card.name for card in few]
     assert alone == ["accuracy", "calibration error (ECE)", "ECE after temperature", "Brier score", "AUROC of its confidence"]
 
 

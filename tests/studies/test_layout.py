@@ -11,7 +11,7 @@ from surefoot.studies.cells import whole
 from surefoot.studies.layout import Entry, build_table
 from surefoot.studies.metrics import Metric
 from surefoot.studies.reading import read_study
-from surefoot.studies.rendering import differences, latex_cell, number, published_text, render, wins_text
+from surefoot.studies.rendering import differences, escaped, latex_cell, line, number, published_text, render, wins_text
 from surefoot.studies.results import Results
 from surefoot.studies.statistics import Spread
 from surefoot.studies.winning import count_wins
@@ -71,6 +71,11 @@ def test_comma_separated_values_are_not_rounded(filled):
     assert float(row["mean"]) == pytest.approx(100 * (0.75 + 0.77 + 0.80) / 3)
     assert float(row["difference"]) == pytest.approx(16 / 3)
     assert (row["seeds"], row["best"], row["within_noise"]) == ("3", "True", "False")
+
+
+def test_letters_that_mean_something_else():
+    assert escaped(r"a_b^2~\x{}") == r"a\_b\textasciicircum{}2\textasciitilde{}\textbackslash{}x\{\}"
+    assert line(["a|b", "c"]) == r"| a\|b | c |"
 
 
 def test_latex(filled):

@@ -50,6 +50,11 @@ def as_dataframe(audit: dict[str, Any]) -> DataFrame:
     return DataFrame(list(numbers_of(parts)), columns=["name", "value", "low", "high"])
 
 
+def digits(value: float | None) -> str:
+    """As the eye wants it; an attack on a model without right answers has no success rate."""
+    return "-" if value is None else f"{value:.4f}"
+
+
 def as_html(audit: dict[str, Any]) -> str:
     """The first numbers of an audit with their intervals."""
     rows = [("accuracy", audit["calibration"]["accuracy"]), ("ECE", audit["calibration"]["ece"])]
@@ -58,8 +63,8 @@ def as_html(audit: dict[str, Any]) -> str:
         rows.append(("accuracy on corrupted images", audit["corruptions"]["mean_accuracy"]))
     rows += [(f"{name} success", found["success_rate"]) for name, found in audit.get("attacks", {}).items()]
     body = "".join(
-        f"<tr><td style='text-align:left'>{escape(name)}</td><td>{found['value']:.4f}</td>"
-        f"<td>{found['low']:.4f} to {found['high']:.4f}</td></tr>"
+        f"<tr><td style='text-align:left'>{escape(name)}</td><td>{digits(found['value'])}</td>"
+        f"<td>{digits(found['low'])} to {digits(found['high'])}</td></tr>"
         for name, found in rows
     )
     head = "<tr><th></th><th>value</th><th>95 % interval</th></tr>"

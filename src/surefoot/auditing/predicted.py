@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..calibration.bins import reliability
 from ..calibration.scoring import scores
-from ..errors import SurefootError
+from ..errors import SurefootError, require
 from ..types import Predictions
 from .abstaining import RISKS, thresholds
 from .geometric import logit_geometry
@@ -27,9 +27,15 @@ def audit_predictions(
     calibrate_on: str | Predictions = CROSS_FIT,
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
+    provenance: Mapping[str, str] | None = None,
     output: str | Path | None = None,
 ) -> PredictionsAudit:
-    """Scores, reliability and temperature of a model that is known by its answers only."""
+    """Scores, reliability and temperature of a model that is known by its answers only.
+
+    `provenance` is what else the page should say of how it came about (command).
+    """
+    for risk in risks:
+        require(0 < risk < 1, "risks", "between 0 and 1", risk)
     if isinstance(calibrate_on, str) and calibrate_on != CROSS_FIT:
         raise SurefootError(f"calibrate_on must be cross-fit or a file of other predictions, got '{calibrate_on}'.")
     calibration = scores(predictions, seed=seed)
@@ -37,7 +43,7 @@ def audit_predictions(
     fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
     classes = [str(number) for number in range(predictions.num_classes)]
     result = PredictionsAudit(
-        subject=subject(name, {}, split, len(predictions), seed, notes=[], classes=classes),
+        subject=subject(name, {}, split, len(predictions), seed, notes=[], classes=classes, **(provenance or {})),
         calibration=calibration,
         temperature=None if source is None else scaled(predictions, source, seed, None),
         geometry=logit_geometry(predictions, seed),

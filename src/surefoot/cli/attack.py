@@ -69,6 +69,7 @@ def attack(
 ) -> None:
     """Attack the images of a split at several budgets; accuracy, confidence and calibration under attack."""
     check_ways(target, model, import_)
+    flag.check_output(output)
     ATTACKS.load(attack)
     if eps is not None and attack in FIXED:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
@@ -104,14 +105,14 @@ def attack(
         some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=place).long()  # folders are sorted by class
         signs = masking_signs(subject, images[some], answers[some], largest, norm, **run)
     rows = [plain(asdict(point)) for point in points]
-    if output is not None:
-        write_text(output, as_csv(points))
     if json_:
         print(json.dumps({"name": found.name, "split": split, "curve": rows, "masking": signs}))
     elif not quiet:
         Console().print(as_table(f"{found.name}, {split} split, {attack}, 95 % intervals", points))
         for line in signs:
             print(f"! {line}")
+    if output is not None:
+        write_text(output, as_csv(points))
 
 
 def parse_options(settings: list[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,6 +115,7 @@ def audit(
         answers = Predictions.load(predictions)
         named = None if groups is None else parse_groups(groups, answers)
         shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": source or CROSS_FIT}
+        shared["provenance"] = {"command": as_given()}
         audit_predictions(answers, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet, assets)
         return
@@ -124,11 +126,20 @@ def audit(
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": source or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, found.data.split(split))}
-    if found.run is not None:
-        measured["provenance"] = {"recipe": found.run.recipe.to_yaml()}
+    measured["provenance"] = provenance_of(found, as_given())
     measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)
     if is_first():
         show(folder, json_, quiet, assets)
+
+
+def as_given() -> str:
+    """This command, as one would type it again."""
+    return shlex.join(["surefoot", *ARGUMENTS])
+
+
+def provenance_of(found: Target, command: str) -> dict[str, str]:
+    """How an audit of this came about, for its page."""
+    return {"command": command} if found.run is None else {"command": command, "recipe": found.run.recipe.to_yaml()}
 
 
 def parse_source(given: str | None) -> str | Predictions | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +15,7 @@ from rich.table import Table
 from ..auditing.aligning import Compared, read_compared
 from ..auditing.comparing import MCE, Comparison, Difference
 from ..auditing.comparing import compare as measure_differences
+from ..auditing.depths import find_depth
 from ..errors import NotFound, SurefootError
 from ..plain import plain
 from ..report.page import write_page
@@ -39,7 +42,10 @@ def compare(
         raise SurefootError("Give at least two run folders or audits.")
     if depth is not None and not audit:
         raise SurefootError("--depth is for --audit.")
-    models = [read_compared(audited(target, audit, depth or "quick", quiet)) for target in targets]
+    flag.check_output(output)
+    for target in lacking(targets, audit, depth):
+        make_audit(target, depth or "quick", quiet)
+    models = [read_compared(target) for target in targets]
     found = measure_differences(models, all_pairs=all_pairs, seed=seed)
     if output is not None:
         draw_page(output, models, found)
@@ -51,25 +57,51 @@ def compare(
             print(f"page: {output}")
 
 
-def audited(target: Path, make: bool, depth: str, quiet: bool) -> Path:
-    """Where the audit of a target is; a run without one is audited if that is wanted."""
+def lacking(targets: Sequence[Path], make: bool, depth: str | None) -> list[Path]:
+    """The run folders that have no audit yet; every target is looked at before the first is audited."""
+    if depth is not None:
+        find_depth(depth)
+    found = [target for target in dict.fromkeys(targets) if lacks_audit(target, make, depth)]
+    if found:
+        from ..training.runs import load_run
+
+        for target in found:
+            if not load_run(target).recipe.data:
+                raise SurefootError(f"The data of '{target}' came from Python and have no name: surefoot audit takes --data.")
+    return found
+
+
+def lacks_audit(target: Path, make: bool, depth: str | None) -> bool:
+    """Whether a target must be audited first; refused where it cannot be, or has an audit of another depth."""
     if target.is_file() or (target / "audit.json").is_file():
-        return target
+        held = read_compared(target).audit["subject"].get("depth")
+        if depth is not None and held != depth:
+            what = "is of predictions alone" if held is None else f"has depth {held}"
+            raise SurefootError(
+                f"The audit of '{target}' {what}, not {depth}: surefoot audit with --depth {depth} replaces it."
+            )
+        return False
     if not target.exists():
         raise NotFound("run folder or audit", target)
     if not (target / "recipe.yaml").is_file():
         raise SurefootError(f"'{target}' holds no audit.json and is no run folder.")
     if not make:
         raise SurefootError(f"'{target}' has no audit yet: surefoot audit {target} makes it, or pass --audit.")
+    return True
+
+
+def make_audit(target: Path, depth: str, quiet: bool) -> None:
+    """Audit a run as `surefoot audit` would."""
     from ..auditing.measuring import audit as measure
+    from .audit import provenance_of
     from .audit import show as show_audit
     from .targets import from_run
 
     found = from_run(target, None, {})
     options: dict[str, Any] = {"depth": depth, "calibrate_on": found.calibrate_on, "progress": not quiet}
+    options["provenance"] = provenance_of(found, shlex.join(["surefoot", "audit", str(target), "--depth", depth]))
     measure(found.model, found.data, name=found.name, output=target, **options)
     show_audit(target, json_=False, quiet=True)
-    return target
 
 
 def draw_page(path: Path, models: list[Compared], found: Comparison) -> None:

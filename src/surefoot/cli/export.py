@@ -12,9 +12,9 @@ from torch import nn
 from ..attacks.keeping import fingerprint
 from ..calibration.temperature import Temperature, fit_temperature
 from ..data.dataset import Split
-from ..errors import SurefootError
+from ..errors import SurefootError, UnknownName, require
 from ..files import read_json
-from ..models.exporting import SUFFIXES, export_model
+from ..models.exporting import SUFFIXES, check_installed, export_model
 from ..models.prediction import pick_device, predict
 from ..schemas import parse_number
 from ..types import Images
@@ -68,14 +68,13 @@ def export(
         workers=workers,
         skip_bad_images=skip_bad_images,
     )
-    if fit_on is not None and temperature != "fit":
-        raise SurefootError("--fit-on is for --temperature fit.")
+    check_flags(format, output, temperature, fit_on)
     weights = (model, checkpoint, pretrained, import_)
     found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
     subject, chosen, said = tempered(found, temperature, fit_on)
     about: dict[str, Any] = {"name": found.name, "classes": list(found.data.class_names)}
     about |= {"calibration": said, "surefoot": VERSION}
-    path = output or found.folder / f"model{SUFFIXES.get(format, '')}"
+    path = output or found.folder / f"model{SUFFIXES[format]}"
     images = first_images(found.data.test, CHECKED)
     done = export_model(subject, images, path, format=format, temperature=chosen, metadata=about)
     result = {"path": str(done.path), "temperature": chosen, "calibration": said, "images": done.images}
@@ -86,6 +85,31 @@ def export(
         print(f"temperature: {said}")
         print(f"largest difference {done.difference:.2g} ({done.relative:.2g} of the largest logit) on {done.images} images")
         print(done.path)
+
+
+def check_flags(format: str, output: Path | None, temperature: str | None, fit_on: str | None) -> None:
+    """Whatever can be refused before a model is read and fitted."""
+    if format not in SUFFIXES:
+        raise UnknownName("format", format, SUFFIXES)
+    if format == "onnx":
+        check_installed()
+    if output is not None:
+        require(output.suffix == SUFFIXES[format], "output", f"a file *{SUFFIXES[format]}", str(output))
+        flag.check_output(output)
+    if fit_on is not None and temperature != "fit":
+        raise SurefootError("--fit-on is for --temperature fit.")
+    if fit_on == "train":
+        raise SurefootError("--fit-on must not be train: a model is surer of what it was trained on.")
+    if temperature not in (None, "none", "fit"):
+        parse_temperature(str(temperature))
+
+
+def parse_temperature(text: str) -> float:
+    """`1.5` or `3/2`."""
+    number = parse_number(text)
+    if not isinstance(number, (int, float)) or not number > 0:
+        raise SurefootError(f"--temperature must be fit, none or a positive number, got '{text}'.")
+    return float(number)
 
 
 def first_images(split: Split, count: int) -> Images:
@@ -110,10 +134,8 @@ def tempered(found: Target, temperature: str | None, fit_on: str | None) -> tupl
         return bare, 1.0, "none, as asked"
     if temperature == "fit":
         return bare, *fitted_temperature(found, bare, fit_on)
-    number = parse_number(temperature)
-    if not isinstance(number, (int, float)) or not number > 0:
-        raise SurefootError(f"--temperature must be fit, none or a positive number, got '{temperature}'.")
-    return bare, float(number), f"{number:.4g}, as asked"
+    number = parse_temperature(temperature)
+    return bare, number, f"{number:.4g}, as asked"
 
 
 def audited_temperature(found: Target) -> tuple[float, str]:
@@ -134,8 +156,6 @@ def audited_temperature(found: Target) -> tuple[float, str]:
 def fitted_temperature(found: Target, model: nn.Module, fit_on: str | None) -> tuple[float, str]:
     """Fitted now, on images that the model was not trained on."""
     split = fit_on or ("test" if found.run is None else "calibration")
-    if split == "train":
-        raise SurefootError("--fit-on must not be train: a model is surer of what it was trained on.")
     place = pick_device()
     images = found.data.split(split)
     if len(images) == 0:

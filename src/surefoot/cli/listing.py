@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import typer
@@ -36,13 +37,15 @@ KINDS = [*TABLES, "training"]
 @app.command("list")
 def list_names(
     kind: Annotated[str | None, typer.Argument(help="One of: " + ", ".join(KINDS))] = None,
-    match: Annotated[str | None, typer.Option(help="With models: timm names that match, for example 'resnet*'")] = None,
+    match: Annotated[
+        str | None, typer.Option(help="Only names that match, for example 'resnet*'; with models timm's too")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
 ) -> None:
     """What there is: objectives and views with their options, models, data, corruptions, attacks, training options."""
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
-    found = {name: rows(name, match) for name in KINDS if kind in (None, name)}
+    found = {name: matching(rows(name, match), match) for name in KINDS if kind in (None, name)}
     if json_:
         print(json.dumps(found))
         return
@@ -55,6 +58,11 @@ def list_names(
         console.print(table)
         if name == "models" and match is None:
             console.print(f"  and every timm classifier ({timm_count()} names): surefoot list models --match 'resnet*'")
+
+
+def matching(lines: list[dict[str, Any]], match: str | None) -> list[dict[str, Any]]:
+    """The entries whose names match, whatever their case."""
+    return [line for line in lines if match is None or fnmatchcase(line["name"].lower(), match.lower())]
 
 
 def rows(kind: str, match: str | None) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -16,7 +17,7 @@ from ..errors import SurefootError, UnknownName
 from ..version import VERSION
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's, or the copy of click that newer typers carry
-INTERRUPTED = 130  # as shells say
+INTERRUPTED, BROKEN_PIPE = 130, 141  # as shells say
 ARGUMENTS: list[str] = []  # as they were given
 COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
@@ -89,16 +90,33 @@ def run(arguments: list[str] | None = None) -> None:
     level = logger.level
     logger.setLevel(logging.ERROR if "--quiet" in arguments else logging.INFO)
     logger.addHandler(notes)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a letter that the terminal does not have ends nothing
     try:
         code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
         if code == INTERRUPTED:  # newer typers catch the interrupt themselves
             raise KeyboardInterrupt
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(flushed(code if isinstance(code, int) else 0))
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typers turn it into 1, which is a check's
+            sys.exit(without_reader())
+        raise
+    except BrokenPipeError:
+        sys.exit(without_reader())
     except (SurefootError, UsageError) as error:
         if debug:
             traceback.print_exc()
         message = error.format_message() if isinstance(error, UsageError) else str(error)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(message, file=sys.stderr)
+            sys.exit(2)
         fail(" ".join(message.split()))
+    except Exception as error:  # whatever else goes wrong is no check that did not hold
+        if debug:
+            traceback.print_exc()
+        said = " ".join(str(error).split())
+        print(f"surefoot: {type(error).__name__}{': ' if said else ''}{said} (--debug shows where)", file=sys.stderr)
+        sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
         epoch = "from the last finished epoch"
@@ -108,6 +126,22 @@ def run(arguments: list[str] | None = None) -> None:
     finally:
         logger.removeHandler(notes)
         logger.setLevel(level)
+
+
+def flushed(code: int) -> int:
+    """The exit code once all is written; what a command found stands even if its reader has left."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return code or without_reader()
+    return code
+
+
+def without_reader() -> int:
+    """Nobody reads on, as in `surefoot list | head -1`: what is left goes nowhere, without a word."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return BROKEN_PIPE
 
 
 def fail(message: str, code: int = 2) -> None:

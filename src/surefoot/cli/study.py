@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from ..errors import SurefootError, UnknownName, require
 from ..files import write_text
 from ..report.study_page import write_study
-from ..studies.cells import Cell, cells_of, needs_root, only
+from ..studies.cells import ALSO, Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
 from ..studies.layout import build_table
 from ..studies.reading import read_file, read_study, study_names
@@ -129,6 +130,7 @@ def show(
     print(text_of(chosen, cells, found, format), end="")
     if page is not None:
         flags = {"scale": scale, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
+        flags |= {"objective": objective, "grid": grid, "random": random}
         write_study(page, {**as_plain(build_table(chosen, cells, found)), "command": command_of(name, flags)})
         print(f"page: {page}")
 
@@ -182,7 +184,9 @@ def prepare(
         values, target = parse_grid(grid or []), objective or "macs"
         methods = grid_methods(target, values) if random is None else random_methods(target, values, random)
         chosen = read_study(name, scale, {**changes, "methods": methods, "baseline": None, "seeds_of": {}})
-    axes = dict(parse_only(each) for each in wanted or [])
+    axes: dict[str, list[str]] = {}
+    for axis, names in map(parse_only, wanted or []):
+        axes.setdefault(axis, []).extend(names)
     return chosen, only(cells_of(chosen, root), axes)
 
 
@@ -191,7 +195,7 @@ def parse_only(text: str) -> tuple[str, list[str]]:
     axis, equals, names = text.partition("=")
     if not (axis and equals and names):
         raise SurefootError(f"--only takes AXIS=NAME,NAME, got '{text}'.")
-    return axis, names.split(",")
+    return ALSO.get(axis, axis), names.split(",")
 
 
 def work_folder(results: Path, given: Path | None) -> Path:
@@ -220,10 +224,11 @@ def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) 
 
 def command_of(name: str, flags: dict[str, Any]) -> str:
     """The command that makes a table, without the folder of the data, which is this machine's own."""
-    words = ["surefoot study run", name]
+    words = ["surefoot", "study", "run", name]
     for flag, value in flags.items():
-        words += [f"--{flag} {each}" for each in (value if isinstance(value, list) else [value]) if each is not None]
-    return " ".join(words)
+        for each in value if isinstance(value, list) else [value]:
+            words += [] if each is None else [f"--{flag}", str(each)]
+    return shlex.join(words)
 
 
 def save_tables(name: str, command: str, study: Study, cells: Sequence[Cell], results: Results) -> None:

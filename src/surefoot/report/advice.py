@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .verdict import calibrated, side, strongest_attack, temperatures, worst_corruption, worst_family
-from .words import Audit, attack_name, capital, percent, points, rounded, spoken
+from .verdict import calibrated, misjudged, one_sided, side, strongest_attack, temperatures, worst_corruption, worst_family
+from .words import Audit, attack_name, capital, percent, points, rounded, spoken, threshold
 
 DROP = 0.1  # of accuracy, from which a family is worth training for
 ATTACKED = 0.5  # success rate from which a model should not be trusted among enemies
@@ -28,7 +28,9 @@ def calibration_advice(audit: Audit) -> list[str]:
     if calibrated(audit):
         return []
     scores, found = audit["calibration"], audit.get("temperature")
-    gap = f"{side(audit).capitalize()} by {points(abs(scores['signed_error']['value']))}"
+    gap = capital(misjudged(audit))
+    if not found and not one_sided(audit):
+        return [f"{gap}: a temperature moves all confidences one way, so try surefoot calibrate --method vector or isotonic."]
     if not found:
         way = "greater" if side(audit) == "overconfident" else "less"
         return [f"{gap}: divide the logits by a temperature {way} than 1, fitted on a calibration split."]
@@ -56,7 +58,8 @@ def corruption_advice(audit: Audit) -> list[str]:
         if drop > DROP
     ]
     name, drop = worst_corruption(audit)
-    if drop > worst_family(audit)[1] + DROP:
+    family = worst_family(audit)
+    if drop > (family[1] if family else 0) + DROP:
         todo.append(f"{spoken(name).capitalize()} alone costs {points(drop)}: look at its pictures in the table below.")
     return todo
 
@@ -64,8 +67,8 @@ def corruption_advice(audit: Audit) -> list[str]:
 def attack_advice(audit: Audit) -> list[str]:
     """Whether to trust it among people who mean harm."""
     name = strongest_attack(audit)
-    rate = audit["attacks"][name]["success_rate"]["value"] if name else None
-    if name is None or rate is None or rate <= ATTACKED:
+    rate = audit["attacks"][name]["success_rate"]["value"] if name else 0.0
+    if name is None or rate <= ATTACKED:
         return []
     return [
         f"{capital(attack_name(name))} breaks {percent(rate)} of its right answers: do not rely on it where someone may tamper "
@@ -90,7 +93,7 @@ def class_advice(audit: Audit) -> list[str]:
 
 def threshold_advice(audit: Audit) -> list[str]:
     """The strictest threshold that leaves at least half of the images to the model."""
-    for row in audit.get("thresholds", ()):
+    for row in sorted(audit.get("thresholds", ()), key=lambda row: row["wanted_risk"]):
         if row["coverage"]["value"] >= ENOUGH and row["risk"]["value"] is not None:
             return [f"{threshold_words(row)} Ask a person for the rest."]
     return []
@@ -100,9 +103,10 @@ def threshold_words(row: Audit) -> str:
     """What a threshold does, as a sentence."""
     if not row["coverage"]["value"]:
         return f"No confidence is high enough for an error rate of {percent(row['wanted_risk'])}."
-    bound = " or ".join(f"{value:.2f}" for value in row["thresholds"])
+    held = [threshold(value) for value in row["thresholds"] if value <= 1]
+    bound = f"{' or '.join(held)} confidence{'' if len(held) == len(row['thresholds']) else ' (none holds for the other half)'}"
     answered, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
-    return f"Let it answer by itself above {bound} confidence: that is {answered} of the images, {wrong} of them wrong."
+    return f"Let it answer by itself above {bound}: that is {answered} of the images, {wrong} of them wrong."
 
 
 def warnings(audit: Audit) -> list[dict[str, str]]:

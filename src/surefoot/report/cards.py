@@ -33,7 +33,8 @@ def cards(audit: Audit) -> list[Card]:
         scaled = (audit.get("temperature") or {}).get("calibration")
         if scaled:
             found.append(card("ECE after temperature", scaled["ece"], "on images that the temperature has not seen"))
-        found.append(card("Brier score", scores["brier"], "0 is perfect; squared error of the probabilities"))
+        value, low, high = (f"{scores['brier'][key]:.3f}" for key in ("value", "low", "high"))
+        found.append(Card("Brier score", value, f"{low} to {high}", "0 is perfect; squared error of the probabilities"))
         ranks = "how well confidence tells right from wrong; 50 % is chance"
         return [*found, card("AUROC of its confidence", scores["auroc"], ranks)]
     worse, clean = audit["corruptions"], scores["accuracy"]["value"]
@@ -41,12 +42,14 @@ def cards(audit: Audit) -> list[Card]:
     kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
     damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
     found.append(card("corrupted accuracy", mean, damage, tone(clean - mean["value"])))
-    family, drop = worst_family(audit)
-    found.append(card(f"worst family: {family}", worse["families"][family]["accuracy"], "accuracy on its pictures", tone(drop)))
+    if worst := worst_family(audit):
+        family, drop = worst
+        accuracy = worse["families"][family]["accuracy"]
+        found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop)))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
         broken = f"right answers that {attack_name(name)} turns wrong"
-        found.append(card("attack success", rate, broken, tone((rate["value"] or 0) / 3)))
+        found.append(card("attack success", rate, broken, tone(rate["value"] / 3)))
     return found
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .words import Audit, attack_name, percent, points, spoken
+from .words import Audit, attack_name, capital, percent, points, spoken
+
+ONE_SIDED = 0.5  # share of ECE that the signed error must make up
 
 
 def calibrated(audit: Audit) -> bool:
@@ -18,14 +20,25 @@ def side(audit: Audit) -> str:
     return "overconfident" if audit["calibration"]["signed_error"]["value"] > 0 else "underconfident"
 
 
+def one_sided(audit: Audit) -> bool:
+    """Whether confidence errs mostly one way, rather than both ways in parts that cancel."""
+    scores = audit["calibration"]
+    return bool(abs(scores["signed_error"]["value"]) >= ONE_SIDED * scores["ece"]["value"])
+
+
+def misjudged(audit: Audit) -> str:
+    """How confidence errs, and by how much."""
+    scores = audit["calibration"]
+    if one_sided(audit):
+        return f"{side(audit)} by {points(abs(scores['signed_error']['value']))}"
+    return f"over- and underconfident in parts, by {points(scores['ece']['value'])} on average"
+
+
 def headline(audit: Audit) -> str:
     """The whole audit in two sentences."""
     scores = audit["calibration"]
     right = f"Right on {percent(scores['accuracy']['value'])} of its {audit['subject']['split']} images"
-    if calibrated(audit):
-        said = f"{right}, and its confidence can be believed."
-    else:
-        said = f"{right}, but {side(audit)} by {points(abs(scores['signed_error']['value']))}."
+    said = f"{right}, and its confidence can be believed." if calibrated(audit) else f"{right}, but {misjudged(audit)}."
     worse = []
     if "corruptions" in audit:
         worse.append(f"Corrupted pictures take it down to {percent(audit['corruptions']['mean_accuracy']['value'])}")
@@ -47,9 +60,8 @@ def verdict(audit: Audit) -> list[str]:
     if calibrated(audit):
         said.append(f"Its confidence can be believed: ECE {percent(ece['value'])}; perfect calibration would show {band} here.")
     else:
-        gap = points(abs(scores["signed_error"]["value"]))
         found = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
-        said.append(f"{side(audit).capitalize()} by {gap}: {found}")
+        said.append(f"{capital(misjudged(audit))}: {found}")
     said += temperature_words(audit)
     if "corruptions" in audit:
         name, drop = worst_corruption(audit)
@@ -58,7 +70,8 @@ def verdict(audit: Audit) -> list[str]:
         said.append(f"Corrupted pictures: {percent(mean)} right on average; it loses most {words}, {points(drop)}.")
     for attack, found in audit.get("attacks", {}).items():
         rate = found["success_rate"]["value"]
-        said.append(f"{attack.upper()} turns {percent(rate)} of its right answers into wrong ones.")
+        if rate is not None:  # as where no answer was right to begin with
+            said.append(f"{attack.upper()} turns {percent(rate)} of its right answers into wrong ones.")
     return said
 
 
@@ -93,14 +106,17 @@ def worst_corruption(audit: Audit) -> tuple[str, float]:
     return worst, audit["calibration"]["accuracy"]["value"] - means[worst]
 
 
-def worst_family(audit: Audit) -> tuple[str, float]:
-    """The family of corruptions with the lowest accuracy, and how much it costs."""
+def worst_family(audit: Audit) -> tuple[str, float] | None:
+    """The family of corruptions with the lowest accuracy, and how much it costs; None where none was measured."""
     families = audit["corruptions"]["families"]
+    if not families:
+        return None
     worst = min(families, key=lambda name: families[name]["accuracy"]["value"])
     return worst, audit["calibration"]["accuracy"]["value"] - families[worst]["accuracy"]["value"]
 
 
 def strongest_attack(audit: Audit) -> str | None:
-    """The attack that succeeds most often; None where none was tried."""
-    attacks = audit.get("attacks") or {}
-    return max(attacks, key=lambda name: attacks[name]["success_rate"]["value"] or 0) if attacks else None
+    """The attack that succeeds most often; None where none was tried, or no answer was right before."""
+    rates = {name: found["success_rate"]["value"] for name, found in (audit.get("attacks") or {}).items()}
+    known = {name: rate for name, rate in rates.items() if rate is not None}
+    return max(known, key=lambda name: known[name]) if known else None

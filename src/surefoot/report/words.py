@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 Audit = dict[str, Any]
@@ -26,6 +28,15 @@ def points(value: float) -> str:
 def short(value: float | None) -> str:
     """A number of no known unit, with four digits that count."""
     return "not defined" if value is None else f"{value:.4g}"
+
+
+def threshold(confidence: float) -> str:
+    """A bound of confidence, cut and not rounded up, with more digits the closer it is to 1; none above 1."""
+    if confidence > 1:
+        return "none"
+    digits = 4 if confidence == 1 else max(4, 1 - math.floor(math.log10(1 - confidence)))
+    cut = Decimal(repr(confidence)).quantize(Decimal(1).scaleb(-digits), ROUND_DOWN)
+    return f"{cut:f}".rstrip("0").rstrip(".")
 
 
 def spoken(name: str) -> str:

@@ -16,6 +16,8 @@ from .statistics import Difference
 from .winning import Wins
 
 NOISE, UNKNOWN = "≈", "?"
+SPELLED = {letter: rf"\{letter}" for letter in "&%$#_{}"}  # letters that mean something else in LaTeX
+SPELLED |= {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 
 
 def render(table: Table, format: str) -> str:
@@ -36,7 +38,8 @@ def markdown(table: Table) -> str:
 
 
 def line(words: list[str]) -> str:
-    return "| " + " | ".join(words) + " |"
+    """A row of Markdown; a bar in a name is no border."""
+    return "| " + " | ".join(word.replace("|", r"\|") for word in words) + " |"
 
 
 def cell(entry: Entry | None, metric: Metric) -> str:
@@ -201,7 +204,8 @@ def latex_cell(entry: Entry | None, metric: Metric) -> str:
 
 
 def escaped(text: str) -> str:
-    plain = "".join("\\" + letter if letter in "&%$#_{}" else letter for letter in text)
+    """A name as LaTeX prints it."""
+    plain = "".join(SPELLED.get(letter, letter) for letter in text)
     return plain.replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$").replace("≈", r"$\approx$")
 
 

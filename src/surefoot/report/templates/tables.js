@@ -2,8 +2,8 @@
 (() => {
   const LONGEST = 5000; // rows of a table
   const plain = (text) => new DOMParser().parseFromString(String(text ?? ""), "text/html").documentElement.textContent; // plotly's labels are HTML
-  const written = (value, percent) =>
-    value === null || value === undefined ? "–" : typeof value !== "number" ? plain(value) : percent ? `${(100 * value).toFixed(1)} %` : String(+value.toPrecision(4));
+  const written = (value, percent, text = plain) =>
+    value === null || value === undefined ? "–" : typeof value !== "number" ? text(value) : percent ? `${(100 * value).toFixed(1)} %` : String(+value.toPrecision(4));
 
   function build(columns, rows) {
     const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
@@ -64,7 +64,7 @@
     details.addEventListener("toggle", () => {
       if (!details.open || details.querySelector("table")) return;
       const { columns, rows } = surefoot.data[details.dataset.rows];
-      const table = build(columns.map((column) => column.title), rows.map((row) => row.map((value, k) => written(value, columns[k].format === "percent"))));
+      const table = build(columns.map((column) => column.title), rows.map((row) => row.map((value, k) => written(value, columns[k].format === "percent", String)))); // names as they are: no labels of plotly
       table.className = "sortable";
       details.querySelector("div").replaceChildren(table);
       sortable(table);
