@@ -19,6 +19,7 @@ from surefoot.types import Estimate
 def without_times(folder):
     found = json.loads((folder / "audit.json").read_text())
     found["subject"].pop("created")
+    found["subject"].pop("command", None)  # names another output
     return found, (folder / "audit-data" / "points.json").read_text()
 
 

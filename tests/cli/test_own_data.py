@@ -54,13 +54,13 @@ def test_a_python_run_is_audited_on_the_same_pixels(surefoot, here, folder):
     assert found["calibration"] == expected["calibration"]
 
 
-def test_wrong_class_order_is_found(surefoot, here, folder):
+def test_wrong_class_order_is_refused(surefoot, here, folder):
     options = ["--data", folder, "--image-size", "32", "--epochs", 2, "--batch-size", 16]
     assert surefoot("train", *options, "--output", "r", "--quiet").code == 0
     (here / "order.txt").write_text("light\ndark\n")
     said = surefoot("audit", "r", "--data", folder, "--class-map", "order.txt")
-    assert "! " in said.out
-    assert "--class-map" in said.out
+    assert said.code == 2
+    assert "class 'light' is number 1 of the run and 0 of the data; give the run's order with --class-map" in said.err
     right = surefoot("audit", "r", "--data", folder)
     assert "! " not in right.out
 

@@ -158,7 +158,9 @@ def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
         yield Two()
 
     monkeypatch.setattr(loop, "accelerated", two)
-    stream = IterableSplit("wds/x", None, "train", torch.ones(100, dtype=torch.bool), 0, Preprocessing((32, 32)))
+    stream = IterableSplit(
+        "wds/x", None, "train", torch.ones(100, dtype=torch.bool), 0, Preprocessing((32, 32)), tuple(range(10))
+    )
     model = sf.load_model("small-resnet", data=digits, seed=0)
     with pytest.raises(SurefootError, match="is read by one process"):
         sf.fit(model, sf.objectives.CrossEntropy(), replace(digits, train=stream), progress=False)

@@ -146,7 +146,19 @@ def test_a_loss_that_is_not_finite(digits, tmp_path):
 
 
 def command(output, epochs=4):
-    return [sys.executable, "-m", "surefoot", "train", "--epochs", str(epochs), "--output", str(output), "--quiet"]
+    return [
+        sys.executable,
+        "-m",
+        "surefoot",
+        "train",
+        "--epochs",
+        str(epochs),
+        "--fraction",
+        "0.5",
+        "--output",
+        str(output),
+        "--quiet",
+    ]
 
 
 def test_no_space_left_while_saving(tmp_path):
