@@ -107,7 +107,7 @@ def audit(
         held_out = calibrate_on if isinstance(calibrate_on, Predictions) else None
         if calibrate_on in SPLITS:
             held_out = answers_on(data.split(str(calibrate_on)), "held-out", setting, book, **shown)
-        source = choose_temperatures(clean, split, calibrate_on, seed, lambda _: held_out or clean)
+        source = choose_temperatures(clean, split, calibrate_on, seed, held_out, allow_leakage=allow_leakage)
         steps = steps_of(setting, book, clean, source)
         left = remaining(steps, book)
         if progress and left > WORTH_SAYING and is_first():

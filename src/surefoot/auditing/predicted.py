@@ -25,6 +25,7 @@ def audit_predictions(
     split: str = "given",
     seed: int = 0,
     calibrate_on: str | Predictions = CROSS_FIT,
+    allow_leakage: bool = False,
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
     provenance: Mapping[str, str] | None = None,
@@ -39,7 +40,8 @@ def audit_predictions(
     if isinstance(calibrate_on, str) and calibrate_on != CROSS_FIT:
         raise SurefootError(f"calibrate_on must be cross-fit or a file of other predictions, got '{calibrate_on}'.")
     calibration = scores(predictions, seed=seed)
-    source = choose_temperatures(predictions, split, calibrate_on, seed, lambda _: predictions)
+    held_out = calibrate_on if isinstance(calibrate_on, Predictions) else None
+    source = choose_temperatures(predictions, split, calibrate_on, seed, held_out, allow_leakage=allow_leakage)
     fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
     classes = [str(number) for number in range(predictions.num_classes)]
     result = PredictionsAudit(
@@ -47,7 +49,7 @@ def audit_predictions(
         calibration=calibration,
         temperature=None if source is None else scaled(predictions, source, seed, None),
         geometry=logit_geometry(predictions, seed),
-        thresholds=thresholds(predictions, risks, seed, calibrate_on if isinstance(calibrate_on, Predictions) else None),
+        thresholds=thresholds(predictions, risks, seed, held_out),
         classes=class_results(predictions, classes),
         groups=() if groups is None else group_results(predictions, list(groups), seed),
         reliability=reliability(predictions),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -38,25 +37,32 @@ def check_source(calibrate_on: str | Predictions) -> None:
 
 
 def choose_temperatures(
-    clean: Predictions, split: str, calibrate_on: str | Predictions, seed: int, answers_on: Callable[[str], Predictions]
+    clean: Predictions,
+    split: str,
+    calibrate_on: str | Predictions,
+    seed: int,
+    held_out: Predictions | None,
+    *,
+    allow_leakage: bool = False,
 ) -> Source | None:
-    """Cross-fitting on the audited images, a split that was named, or predictions that were given; None for a single image."""
+    """Cross-fitting on the audited images, or else the answers `held_out` for it: those on a split that was named, or given.
+
+    None for a single image. Images that the fit has seen are refused unless `allow_leakage`.
+    """
     if calibrate_on == CROSS_FIT:
         if len(clean) < 2:
             return None
         found = cross_fit_temperature(clean, seed)
         where = f"two-fold cross-fitting on the {split} split"
         return Source(where, len(clean), found.fits, found.temperatures)
-    if isinstance(calibrate_on, Predictions):
-        answers, where = calibrate_on, "predictions that were given"
-        if answers.num_classes != clean.num_classes:
-            raise SurefootError(f"calibrate_on must have {clean.num_classes} classes as the model, got {answers.num_classes}.")
-    else:
-        answers, where = answers_on(calibrate_on), f"the {calibrate_on} split"
-    fit = fit_temperature(answers)
-    elsewhere = isinstance(calibrate_on, Predictions) and are_others(answers, clean)
-    fit.calibrate(clean, allow_leakage=elsewhere)  # refuses images that the fit has seen
-    return Source(where, len(answers), (fit,), torch.full((len(clean),), fit.temperature, dtype=torch.float64))
+    assert held_out is not None
+    given = isinstance(calibrate_on, Predictions)
+    where = "predictions that were given" if given else f"the {calibrate_on} split"
+    if held_out.num_classes != clean.num_classes:
+        raise SurefootError(f"calibrate_on must have {clean.num_classes} classes as the model, got {held_out.num_classes}.")
+    fit = fit_temperature(held_out)
+    fit.calibrate(clean, allow_leakage=allow_leakage or (given and are_others(held_out, clean)))
+    return Source(where, len(held_out), (fit,), torch.full((len(clean),), fit.temperature, dtype=torch.float64))
 
 
 def are_others(given: Predictions, clean: Predictions) -> bool:

@@ -107,7 +107,7 @@ def audit(
     source = parse_source(calibrate_on)
     if predictions is not None:
         model_options = flag.given(mean=mean, std=std, data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained)
-        measured_ones = flag.given(corrupted=corrupted, allow_leakage=allow_leakage, depth=None if depth == "quick" else depth)
+        measured_ones = flag.given(corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
@@ -115,7 +115,7 @@ def audit(
         answers = Predictions.load(predictions)
         named = None if groups is None else parse_groups(groups, answers)
         shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": source or CROSS_FIT}
-        shared["provenance"] = {"command": as_given()}
+        shared |= {"allow_leakage": allow_leakage, "provenance": {"command": as_given()}}
         audit_predictions(answers, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet, assets)
         return
