@@ -62,6 +62,7 @@ def test_large_numbers_are_whole():
     assert number(73696.4, metric, "+") == "+73,696"
     entry = Entry(Spread(88130.628, 10668.2, 2))
     assert latex_cell(entry, metric) == r"$88{,}131 \pm 10{,}668$"
+    assert number(937.677, metric, beside=14_069.0) == "938"  # beside a whole number
 
 
 def test_comma_separated_values_are_not_rounded(filled):

@@ -48,7 +48,9 @@ def cell(entry: Entry | None, metric: Metric) -> str:
         return "-"
     value = number(entry.spread.mean, metric)
     value = f"**{value}**" if entry.best else value
-    value += "" if math.isnan(entry.spread.deviation) else f" ± {number(entry.spread.deviation, metric)}"
+    value += (
+        "" if math.isnan(entry.spread.deviation) else f" ± {number(entry.spread.deviation, metric, beside=entry.spread.mean)}"
+    )
     value += f" {mark}" if (mark := mark_of(entry.difference)) else ""
     return value if entry.published is None else f"{value} [paper: {pair(entry.published, metric)}]"
 
@@ -60,14 +62,14 @@ def mark_of(difference: Difference | None) -> str:
     return UNKNOWN if difference.within_noise is None else NOISE
 
 
-def number(value: float, metric: Metric, sign: str = "") -> str:
-    """With the digits of the metric; large ones as whole numbers."""
-    return f"{value:{sign}.{metric.digits}f}" if abs(value) < 1000 else f"{value:{sign},.0f}"
+def number(value: float, metric: Metric, sign: str = "", beside: float = 0.0) -> str:
+    """With the digits of the metric; large ones, and what stands beside them, as whole numbers."""
+    return f"{value:{sign}.{metric.digits}f}" if max(abs(value), abs(beside)) < 1000 else f"{value:{sign},.0f}"
 
 
 def pair(published: tuple[float, float | None], metric: Metric) -> str:
     mean, deviation = published
-    return number(mean, metric) + ("" if deviation is None else f" ± {number(deviation, metric)}")
+    return number(mean, metric) + ("" if deviation is None else f" ± {number(deviation, metric, beside=mean)}")
 
 
 def notes(table: Table) -> list[str]:
@@ -103,7 +105,7 @@ def plain_cell(entry: Entry | None, metric: Metric) -> dict[str, Any] | None:
     if away is not None:
         ends = {"low": away.low, "high": away.high} if away.count > 1 else {"low": None, "high": None}
         between = {"value": away.mean, **ends, "within_noise": away.within_noise}
-    deviation = None if math.isnan(found.deviation) else number(found.deviation, metric)
+    deviation = None if math.isnan(found.deviation) else number(found.deviation, metric, beside=found.mean)
     return {
         "mean": found.mean,
         "shown": number(found.mean, metric),
@@ -130,7 +132,9 @@ def differences(table: Table) -> str:
             if difference is None:
                 shown.append("-")
             else:
-                value, low, high = (number(v, column.metric, "+") for v in (difference.mean, difference.low, difference.high))
+                ends = (difference.mean, difference.low, difference.high)
+                largest = max(map(abs, ends)) if difference.count > 1 else 0.0
+                value, low, high = (number(end, column.metric, "+", largest) for end in ends)
                 interval = f" ({low} to {high})" if difference.count > 1 else ""
                 shown.append(f"{value}{interval} {mark_of(difference)}".strip())
         seeds = max(difference.count for difference in found if difference is not None)
@@ -196,7 +200,11 @@ def latex_cell(entry: Entry | None, metric: Metric) -> str:
         return "--"
     mean = number(entry.spread.mean, metric)
     mean = rf"\mathbf{{{mean}}}" if entry.best else mean
-    spread = "" if math.isnan(entry.spread.deviation) else rf" \pm {number(entry.spread.deviation, metric)}"
+    spread = (
+        ""
+        if math.isnan(entry.spread.deviation)
+        else rf" \pm {number(entry.spread.deviation, metric, beside=entry.spread.mean)}"
+    )
     mark = mark_of(entry.difference).replace(NOISE, r"\approx")
     noise = f"^{{{mark}}}" if mark else ""
     said = "" if entry.published is None else f" [{entry.published[0]:g}]"
