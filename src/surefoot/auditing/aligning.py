@@ -47,9 +47,9 @@ def read_compared(path: str | Path) -> Compared:
         raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
     name, stored = str(audit["subject"]["name"]), folder / DATA / "predictions.safetensors"
     answers = Predictions.load(stored) if stored.is_file() else None
-    said = audit["subject"].get("answers")
-    own = path.is_dir() or path.name == AUDIT if said is None else answers is None or digest_of(answers) == said
-    if not own:
+    digest = audit["subject"].get("answers")  # of older audits the name of the file must do
+    others = answers is not None and digest_of(answers) != digest if digest else path.is_file() and path.name != AUDIT
+    if others:
         logger.warning("'%s' beside '%s' is another audit's: its answers are not used.", folder / DATA, path)
         return Compared(name, folder, dict(audit), whole=False)
     return Compared(name, folder, dict(audit), answers, load_draws(folder))

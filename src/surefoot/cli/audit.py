@@ -25,9 +25,7 @@ from ..training.processes import is_first, launch, launched
 from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
-from .targets import WAYS, Target, data_of_run, find_target, from_import, from_name, from_run
-
-__all__ = ["Target", "app", "data_of_run", "from_import", "from_name", "from_run"]
+from .targets import WAYS, Target, find_target
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
