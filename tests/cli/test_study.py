@@ -125,3 +125,9 @@ def test_wrong_words_are_one_line(surefoot, here, flags, message):
 def test_show_before_anything_was_run(surefoot, here):
     done = surefoot("study", "show", "main")
     assert (done.code, done.err) == (2, "surefoot: No folder of results at 'studies/smoke'.\n")
+
+
+def test_the_command_on_a_page_names_the_folder_of_the_data(surefoot, here):
+    (here / "none").mkdir()
+    assert surefoot("study", "show", "main", "--scale", "cpu", "--results", "none", "--page", "p.html").code == 0
+    assert "surefoot study run main --scale cpu --root DIR --results none" in (here / "p.html").read_text()

@@ -129,7 +129,8 @@ def show(
     found = require_results(results or Path("studies") / scale)
     print(text_of(chosen, cells, found, format), end="")
     if page is not None:
-        flags = {"scale": scale, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
+        folder = "DIR" if needs_root(chosen) else None
+        flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
         flags |= {"objective": objective, "grid": grid, "random": random}
         write_study(page, {**as_plain(build_table(chosen, cells, found)), "command": command_of(name, flags)})
         print(f"page: {page}")
