@@ -1,4 +1,4 @@
-"""What timm's readers read, from local files: Hugging Face folders and webdataset shards."""
+"""What timm's readers read, from local files: webdataset shards."""
 
 import importlib.util
 import io
@@ -11,53 +11,8 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.data import timm_sets
-from surefoot.data.timm_sets import labels_of
 from surefoot.errors import SurefootError
 from surefoot.seeds import generator
-
-
-@pytest.fixture
-def hugging_face(class_folders, tmp_path, monkeypatch):
-    pytest.importorskip("datasets")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    lower = tmp_path / "hf"  # timm's factory turns names into lower case
-    class_folders.rename(lower)
-    import datasets
-
-    datasets.disable_progress_bars()
-    return f"hfds/{lower}", str(tmp_path / "cache")
-
-
-@pytest.mark.filterwarnings("ignore")  # of the reader's own dependencies
-def test_hugging_face_by_number(hugging_face):
-    name, root = hugging_face
-    data = sf.load_data(name, root=root)
-    assert data.class_names == ("cat", "dog", "eel")
-    assert [len(data.split(s)) for s in ("train", "calibration", "validation", "test")] == [72, 9, 9, 30]
-    assert data.test.labels.bincount().tolist() == [10, 10, 10]
-    red = data.test.images[:, 0, 0, 0]
-    assert red[data.test.labels == 0].sort().values.tolist() == list(range(50, 60))
-    streamed = sf.load_data(name, root=root, memory_gib=0, workers=0)
-    assert torch.equal(next(streamed.test.batches(30)).images, next(data.test.batches(30)).images)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_class_map_renumbers_by_name(hugging_face, tmp_path):
-    name, root = hugging_face
-    (tmp_path / "order.txt").write_text("eel\nfox\ndog\ncat\n")
-    data = sf.load_data(name, root=root, class_map=str(tmp_path / "order.txt"))
-    assert data.class_names == ("eel", "fox", "dog", "cat")
-    red = data.test.images[:, 0, 0, 0]
-    assert red[data.test.labels == 3].sort().values.tolist() == list(range(50, 60))  # the cats
-    assert data.test.labels.bincount().tolist() == [10, 0, 10, 10]
-
-
-def test_hidden_labels_are_refused():
-    class Reader:
-        dataset, label_key = {"label": [-1, -1, -1]}, "label"
-
-    with pytest.raises(SurefootError, match=r"got -1 in the test split of 'hfds/x' \(the publisher hides its labels\)"):
-        labels_of("hfds/x", "test", Reader(), 3)
 
 
 @pytest.fixture
@@ -162,6 +117,6 @@ class TestShards:
 )
 def test_a_missing_reader_is_named(name, package, monkeypatch):
     real = importlib.util.find_spec
-    monkeypatch.setattr("surefoot.data.timm_sets.find_spec", lambda p: None if p.replace("_", "-") == package else real(p))
+    monkeypatch.setattr("surefoot.data.readers.find_spec", lambda p: None if p.replace("_", "-") == package else real(p))
     with pytest.raises(SurefootError, match=f"needs the package '{package.replace('-', '_')}': pip install {package}"):
         sf.load_data(name, image_size=32)

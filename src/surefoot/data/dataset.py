@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from ..errors import SurefootError, UnknownName, require
 from ..types import Batch, Labels
 from .augmentation import Augmentation
+from .memory import check_room
 from .splitting import SPLITS
 
 
@@ -103,7 +105,11 @@ def joined(batches: Iterable[Batch]) -> Batch:
 
 def whole(split: Split, batch_size: int, device: torch.device | str = "cpu") -> Batch:
     """All images of a split in memory, read batch by batch: for the few that must be there together."""
-    return joined(split.batches(batch_size, device=device))
+    batches = iter(split.batches(batch_size, device=device))
+    first = list(islice(batches, 1))
+    for batch in first:
+        check_room(len(split), batch.images[0])
+    return joined(chain(first, batches))
 
 
 def batch_indices(

@@ -19,11 +19,13 @@ from .collection import Arrays, Collection, assign_splits, files_of
 from .dataset import Dataset, Split, TensorSplit
 from .decoding import decode_all
 from .folders import load_folder, load_labelled_folder
+from .hugging_face import load_hugging_face
 from .preprocessing import choose_preprocessing
+from .readers import has_reader, is_stream
 from .settings import ModelSettings, settings_of
 from .splitting import stratified_split
 from .streaming import Pictures, StreamedSplit, readable
-from .timm_sets import is_stream, is_timm_name, load_iterable, load_numbered
+from .timm_sets import load_iterable
 
 logger = logging.getLogger("surefoot")
 _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
@@ -75,7 +77,7 @@ def load_data(
     given["image_size"] = list(image_size) if isinstance(image_size, tuple) else image_size
     settings = settings_of(model) if isinstance(model, str) else model
     workers = min(os.cpu_count() or 1, 8) if workers is None else workers
-    if labels is not None and (is_timm_name(name) or name.endswith(".npz")):
+    if labels is not None and (has_reader(name) or name.endswith(".npz")):
         raise SurefootError(f"labels are for a flat folder of images, and '{name}' has its own.")
     if is_stream(name):
         if fraction < 1 or max_images is not None:
@@ -133,8 +135,8 @@ def open_collection(name: str, root: str | None, download: bool, labels: str | N
         loader = DATASETS.load(name)
         collection: Collection = loader() if name == "digits" else loader(name, root, download)
         return collection
-    if is_timm_name(name):
-        return load_numbered(name, root, class_map)
+    if has_reader(name):
+        return load_hugging_face(name, root, class_map)
     path = Path(root) / name if root else Path(name)
     if path.suffix == ".npz":
         return load_npz(path, class_map)

@@ -1,11 +1,9 @@
-"""Whatever timm's dataset readers read: `hfds/` by number, `wds/`, `tfds/` and `hfids/` as streams."""
+"""What timm's dataset readers read as streams: `wds/`, `tfds/` and `hfids/`."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,35 +14,23 @@ from ..seeds import generator
 from ..types import Batch
 from .augmentation import Augmentation
 from .class_maps import read_class_map, renumber_classes
-from .collection import CARVED, Collection, common_size, places
+from .collection import CARVED, places
 from .dataset import Dataset, to_pixels
 from .preprocessing import Preprocessing
-from .reading import read_image, to_rgb
+from .readers import check_label, check_package
+from .reading import to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-PACKAGES = {"hfds": "datasets", "hfids": "datasets", "wds": "webdataset", "tfds": "tensorflow_datasets"}
 SPLIT_NAMES = {"train": ("train",), "validation": ("validation", "val"), "test": ("test",)}
 AUGMENTATION = Augmentation(crop_padding=0.125, flip=True)
 SHUFFLE_BUFFER = 1024  # images held back to mix a stream
 
 
-def is_timm_name(name: str) -> bool:
-    return name.partition("/")[0] in PACKAGES and "/" in name
-
-
-def is_stream(name: str) -> bool:
-    """Whether images come in the reader's order only."""
-    return is_timm_name(name) and not name.startswith("hfds/")
-
-
 def open_readers(name: str, root: str | None) -> dict[str, Any]:
     """timm's reader for each split that the data set has."""
-    prefix = name.partition("/")[0]
-    package = PACKAGES[prefix]
-    if find_spec(package) is None:
-        raise SurefootError(f"Data '{name}' needs the package '{package}': pip install {package.replace('_', '-')}.")
+    check_package(name)
     from timm.data.readers import create_reader
 
     found, reason = {}, ""
@@ -53,56 +39,11 @@ def open_readers(name: str, root: str | None) -> dict[str, Any]:
             try:
                 found[split] = create_reader(name, root=root, split=called)
                 break
-            except (ValueError, RuntimeError, KeyError, OSError) as error:
+            except (ValueError, RuntimeError, KeyError, OSError, AttributeError) as error:  # what the readers raise
                 reason = reason or " ".join(str(error).split())
     if not found:
         raise SurefootError(f"Data '{name}' cannot be opened: {reason}.")
     return found
-
-
-@dataclass(frozen=True)
-class Numbered:
-    """Readers whose images have numbers, one after the other."""
-
-    readers: tuple[Any, ...]
-    starts: tuple[int, ...]
-
-    def read(self, index: int) -> Image:
-        reader, start = next((r, s) for r, s in zip(self.readers[::-1], self.starts[::-1], strict=True) if index >= s)
-        file = reader[index - start][0]
-        with file:
-            return read_image(io.BytesIO(file.read()), f"number {index}")
-
-    def common_size(self) -> tuple[int, int] | None:
-        first = [start + k for r, start in zip(self.readers, self.starts, strict=True) for k in range(min(8, len(r)))]
-        return common_size(self, first)
-
-
-def load_numbered(name: str, root: str | None, class_map: str | None) -> Collection:
-    """A Hugging Face data set: its labels are known before its images are read."""
-    readers = open_readers(name, root)
-    names, numbers = class_names(name, next(iter(readers.values())), class_map)
-    labels = torch.cat([labels_of(name, split, reader, len(numbers)) for split, reader in readers.items()])
-    given = places({split: len(reader) for split, reader in readers.items()})
-    starts = tuple(int(indices[0]) for indices in given.values())
-    source = Numbered(tuple(readers.values()), starts)
-    return Collection(source, torch.tensor(numbers)[labels], names, given, augmentation=AUGMENTATION)
-
-
-def labels_of(name: str, split: str, reader: Any, classes: int) -> Tensor:
-    """All labels of a split, as the reader numbers them."""
-    labels = torch.tensor(reader.dataset[reader.label_key])
-    for label in (int(labels.min()), int(labels.max())) if len(labels) else ():
-        check_label(name, split, label, classes)
-    return labels
-
-
-def check_label(name: str, split: str, label: int, classes: int) -> int:
-    """The label, if it is a class; publishers hide those of a test split as -1."""
-    if not 0 <= label < classes:
-        hidden = " (the publisher hides its labels)" if label == -1 else ""
-        raise SurefootError(f"labels must be in 0 to {classes - 1}, got {label} in the {split} split of '{name}'{hidden}.")
-    return label
 
 
 @dataclass(frozen=True, repr=False)
