@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import surefoot as sf
+from surefoot.objectives.methods import OBJECTIVES
 
 ROOT = Path(__file__).parent.parent
 
@@ -58,11 +59,18 @@ def test_imports_that_documents_name_work():
     found = [
         line
         for document in (ROOT / "docs").rglob("*.md")
-        for line in re.findall(r"`(from surefoot[\w.]* import \w+)`", document.read_text())
+        for line in re.findall(r"(?:^|`)(from surefoot[\w.]* import \w+)(?:`|$)", document.read_text(), flags=re.M)
     ]
-    assert "from surefoot.storage import StoredPredictions" in found
+    assert "from surefoot.storage import StoredPredictions" in found  # in a sentence
+    assert "from surefoot.report.page import write_page" in found  # in a snippet
     for line in found:
         exec(line, {})
+
+
+def test_names_of_classes_that_differ_from_those_of_the_command_line():
+    said = re.findall(r"`([a-z-]+)` \(`(\w+)`\)", (ROOT / "docs" / "how-to-choose.md").read_text())
+    other = {entry.name: entry.target.partition(":")[2] for entry in OBJECTIVES}
+    assert dict(said) == {name: own for name, own in other.items() if own.lower() != name.replace("-", "")}
 
 
 def test_the_gate_of_the_documents_audits_every_test_image(here):

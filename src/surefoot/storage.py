@@ -26,6 +26,7 @@ from .types import Predictions
 CHUNK_BYTES = 2**25  # of logits in one chunk
 COMPLETE = "predictions.json"
 CHUNK_NAME = re.compile("[0-9]{5,}")
+NUMBER = re.compile("[-+]?[0-9]+")
 SUFFIXES = (".safetensors", ".npz", ".csv")
 LOGIT, PROBABILITY = "logit_", "probability_"
 DIGITS = {torch.float64: ".17g", torch.float32: ".9g"}
@@ -204,6 +205,9 @@ def read_rows(path: Path) -> Iterator[Predictions]:
             if not block and not first:
                 return
             first = False
+            said = [row[names.index("label")].strip() for row in block if len(row) > names.index("label")]
+            if named := next((label for label in said if not NUMBER.fullmatch(label)), None):
+                raise SurefootError(f"'{path}': labels must be whole numbers from 0, got '{named}'.")
             try:
                 scores = torch.tensor([[float(row[k]) for k in columns] for row in block], dtype=torch.float64)
                 labels = torch.tensor([int(row[names.index("label")]) for row in block], dtype=torch.long)

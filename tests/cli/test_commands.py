@@ -8,6 +8,7 @@ import pytest
 import torch
 import yaml
 
+from surefoot.cli.main import COMMANDS
 from surefoot.files import read_tensors, write_tensors
 
 
@@ -17,6 +18,8 @@ def test_version_and_help(surefoot):
     assert shown.code == 0
     assert all(name in shown.out for name in ("train", "audit", "demo", "list", "doctor"))
     assert "[default: 30]" in surefoot("train", "--help").out
+    assert ".." not in shown.out.split("Commands:")[1]  # no line of help is cut off
+    assert not [name for name in COMMANDS if "completion" in surefoot(name, "--help").out]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +28,7 @@ def test_version_and_help(surefoot):
         (["trian"], "Unknown command 'trian'. Did you mean 'train'?"),
         (["train", "--objective", "focla"], "Unknown objective 'focla'. Did you mean 'focal'?"),
         (["train", "--model", "resnet81"], "Unknown model 'resnet81'. Did you mean 'resnet18'?"),
-        (["train", "--data", "digit"], "Unknown data set 'digit'. Did you mean 'digits'?"),
+        (["train", "--data", "digit"], "Unknown data set or folder 'digit'. Did you mean 'digits'?"),
         (["train", "--set", "objectiv.gamma=1"], "Unknown section 'objectiv'. Did you mean 'objective'?"),
         (["train", "--set", "objective=1"], "--set takes SECTION.NAME=VALUE, got 'objective=1'."),
         (
@@ -122,7 +125,13 @@ def test_ones_own_objective(surefoot, here):
 
 def test_list(surefoot):
     found = json.loads(surefoot("list", "--json").out)
-    assert set(found) == {"objectives", "views", "models", "data", "corruptions", "attacks", "training"}
+    names = {"objectives", "views", "models", "data", "corruptions", "attacks"}
+    assert set(found) == {*names, "data-options", "model-options", "augmentation", "training"}
+    assert {"name": "feature_dim", "help": "default None"} in found["model-options"]
+    assert {"name": "memory_gib", "help": "default 2.0"} in found["data-options"]
+    assert {"name": "flip", "help": "default False"} in found["augmentation"]
+    options = {line["name"]: line["options"] for line in found["attacks"]}
+    assert (options["pgd"]["steps"], options["autoattack"]["version"], options["pgd-weak"]) == (7, "standard", {})
     assert next(line for line in found["objectives"] if line["name"] == "focal")["options"] == {"gamma": 2.0}
     assert "gamma=2.0" in surefoot("list", "objectives").out
     models = [line["name"] for line in json.loads(surefoot("list", "models", "--match", "resnet1*", "--json").out)["models"]]
@@ -135,6 +144,17 @@ def test_list(surefoot):
     both = json.loads(surefoot("list", "--match", "learning_rate", "--json").out)
     assert [line["name"] for line in both["training"]] == ["learning_rate"]
     assert both["objectives"] == []
+
+
+def test_a_folder_that_is_nearly_named(surefoot, here):
+    (here / "flowers").mkdir()
+    assert "Unknown data set or folder 'flwers'. Did you mean 'flowers'?" in surefoot("train", "--data", "flwers").err
+
+
+def test_quiet_is_quiet_about_one_epoch(here):
+    arguments = ["train", "--epochs", "1", "--set", "data.fraction=0.2", "--output", "r", "--quiet"]
+    done = subprocess.run([sys.executable, "-m", "surefoot", *arguments], capture_output=True, text=True, cwd=here)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_doctor(surefoot, monkeypatch):

@@ -1,7 +1,7 @@
 import numpy as np
 from PIL import Image
 
-from surefoot.corruptions import NAMES
+from surefoot.corruptions import NAMES, PAPERS4
 
 
 def test_writes_copies_and_goes_on(surefoot, here):
@@ -47,6 +47,12 @@ def test_preview_takes_the_constants_that_are_named(surefoot, here):
         sheets.append(np.asarray(Image.open(here / f"{scale}.png")))
     assert (sheets[0] == sheets[1]).all()
     assert (sheets[0] != sheets[2]).any()
+
+
+def test_groups_by_their_names(surefoot, here):
+    done = surefoot("corrupt", "--data", "digits", "--max-images", 2, "--output", "out", "--names", "papers4", "--quiet")
+    assert done.code == 0, done.err
+    assert {path.stem for path in (here / "out").glob("*.npy")} == {*PAPERS4, "labels"}
 
 
 def test_errors_are_one_line(surefoot, here):

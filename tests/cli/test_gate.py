@@ -58,3 +58,8 @@ def test_errors_are_one_line_and_exit_2(surefoot, folder, here, arguments, messa
     found = surefoot("gate", "a", *arguments)
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert message in found.err
+
+
+def test_a_folder_without_an_audit(surefoot, here):
+    (here / "audits.json").touch()  # no neighbour is guessed at
+    assert surefoot("gate", ".", "--rule", "ece < 1").err == "surefoot: '.' has no audit.json: surefoot audit writes it.\n"

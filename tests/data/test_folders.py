@@ -216,7 +216,7 @@ class TestFlatFolderWithCsv:
         assert data.class_names == ("0", "1", "2", "3")
         assert torch.equal(data.test.images[:, 0, 0, 0] % 3 + 1, data.test.labels)
         assert data.notes[0] == "1 of 4 classes have no images: 0"
-        assert data.notes[1] == "no division was given, and the test split is 12 of 40 images"
+        assert data.notes[1] == "no splits were given, and the test split is 12 of 40 images"
         assert "1 of 4 classes have no images: 0" in caplog.text
 
     def test_bad_split_name_and_label_out_of_range(self, flat, tmp_path):
@@ -247,7 +247,7 @@ class TestBadInput:
 
     def test_empty_class_folder(self, class_folders):
         (class_folders / "train" / "fox").mkdir()
-        with pytest.raises(SurefootError, match="Class folder '.*fox' has no images"):
+        with pytest.raises(SurefootError, match="Class folder '.*fox' has no images; put some there, or remove it"):
             sf.load_data(str(class_folders))
 
     def test_a_class_that_train_lacks(self, class_folders, write_images):

@@ -96,9 +96,10 @@ def test_second_heads_and_thops_counters_are_left_out(trained, tmp_path):
 
 def test_a_checkpoint_of_other_classes(digits, tmp_path):
     path = tmp_path / "w.safetensors"
-    write_tensors(path, sf.load_model("small-resnet", num_classes=3, seed=0).state_dict())
-    with pytest.raises(SurefootError, match=r"2 of its tensors differ \(module.fc.weight is \(3, 128\), not \(10, 128\)"):
-        sf.load_model("small-resnet", data=digits, checkpoint=str(path))
+    for classes, hint in ((3, ""), (12, r"; a class map \(--class-map\) may name classes that the data lack")):
+        write_tensors(path, sf.load_model("small-resnet", num_classes=classes, seed=0).state_dict())
+        with pytest.raises(SurefootError, match=rf"does not fit the model: it is for {classes} classes, not 10{hint}\.$"):
+            sf.load_model("small-resnet", data=digits, checkpoint=str(path))
 
 
 @pytest.mark.parametrize("prefix", ["", "module.", "model._orig_mod."])

@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 from types import SimpleNamespace
 from urllib.error import URLError
 
@@ -253,6 +254,11 @@ def test_a_normalisation_that_is_given_wins_over_the_files(digits, tmp_path):
 def test_wrong_sizes(arguments, message):
     with pytest.raises(SurefootError, match=message):
         sf.load_model("small-resnet", **arguments)
+
+
+def test_data_of_one_class(digits):
+    with pytest.raises(SurefootError, match="^The data have one class, and a classifier needs at least two"):
+        sf.load_model("small-resnet", data=replace(digits, class_names=("zero",)))
 
 
 def test_weights_that_do_not_exist():

@@ -65,6 +65,12 @@ def test_cosine_with_warm_up():
     assert rates("cosine", warmup=0)[0] == pytest.approx(0.1)
 
 
+def test_cosine_without_an_epoch_to_fall_in(caplog):
+    assert rates("cosine", epochs=1, steps=10, warmup=1) == pytest.approx([0.01 + k * 0.09 / 10 for k in range(10)])
+    assert rates("cosine", epochs=1, steps=1, warmup=0) == pytest.approx([0.1])
+    assert not caplog.records
+
+
 def test_steps_and_constant():
     found = rates("step", warmup=0, decay_epochs=[2, 4], decay_rate=0.2)
     assert found == pytest.approx([0.1] * 10 + [0.02] * 10 + [0.004] * 10)

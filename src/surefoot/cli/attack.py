@@ -26,7 +26,7 @@ from ..schemas import parse_value
 from . import options as flag
 from .targets import check_ways, find_target
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 BUDGETS = "0,1/255,2/255,4/255,8/255"
 CHECKED = 64  # images that are looked at for signs of masked gradients
 

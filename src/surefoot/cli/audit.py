@@ -27,7 +27,7 @@ from . import options as flag
 from .main import ARGUMENTS
 from .targets import WAYS, Target, find_target
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command()

@@ -19,7 +19,7 @@ from ..training.runs import load_run, write_calibrated
 from . import options as flag
 from .targets import data_of_run
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command()

@@ -19,7 +19,7 @@ from ..plain import plain
 from . import options as flag
 from .targets import find_target
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 RADII = "0,0.1,0.25,0.5,0.75,1"
 Row = dict[str, float]
 

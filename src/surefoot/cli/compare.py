@@ -22,7 +22,7 @@ from ..report.page import write_page
 from ..report.reading import read_audit
 from . import options as flag
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 PLAIN = ("nll", "mean_nll", "brier", "aurc", "auroc")  # not shown in per cent
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..corruptions.families import COMMON15, EXTRA4, NAMES
+from ..corruptions.families import COMMON15, EXTRA4, NAMES, PAPERS4
 from ..corruptions.frost import frost_photographs
 from ..corruptions.sheet import write_sheet
 from ..corruptions.writing import write
@@ -16,8 +16,8 @@ from ..data.loading import load_data
 from ..errors import SurefootError, require
 from . import options as flag
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-GROUPS = {"all": NAMES, "common15": COMMON15, "extra4": EXTRA4}
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+GROUPS = {"all": NAMES, "common15": COMMON15, "extra4": EXTRA4, "papers4": PAPERS4}  # all are the published ones
 
 
 @app.command()
@@ -26,7 +26,9 @@ def corrupt(
     output: Annotated[Path | None, typer.Option(help="Folder for the copies")] = None,
     preview: Annotated[Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG")] = None,
     image: Annotated[int | None, typer.Option(help="With --preview: which image of the split [default: 0]")] = None,
-    names: Annotated[str, typer.Option(help="all, common15, extra4, or names with commas; + makes chains")] = "all",
+    names: Annotated[
+        str, typer.Option(help="all (the published 19), common15, extra4, papers4, or names with commas; + makes chains")
+    ] = "all",
     layout: Annotated[
         str | None, typer.Option(help="With --output: arrays (as CIFAR-C) or folders (as ImageNet-C) [default: arrays]")
     ] = None,

@@ -24,7 +24,7 @@ from ..training.recipes import Recipe
 from ..types import Estimate
 from .compare import draw_page, verdict
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 OBJECTIVES = ("cross-entropy", "macs")
 
 

@@ -16,7 +16,7 @@ from ..models.prediction import pick_device
 from ..training.precision import choose_precision
 from ..version import VERSION
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 PACKAGES = ("torch", "torchvision", "timm", "accelerate", "safetensors", "pydantic", "plotly", "scikit-learn")
 
 

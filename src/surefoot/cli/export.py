@@ -22,7 +22,7 @@ from ..version import VERSION
 from . import options as flag
 from .targets import Target, find_target
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 CHECKED = 64  # real images on which the file is compared with the model
 
 

@@ -15,7 +15,7 @@ from ..files import read_json, write_text
 from ..report.reading import SCHEMA
 from . import options as flag
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command()
@@ -57,7 +57,10 @@ def baseline_at(path: str, beside: Path) -> Path:
 
 def read_numbers(path: Path) -> dict[str, Any]:
     """The content of an `audit.json`; its data are not needed."""
-    path = path / "audit.json" if path.is_dir() else path
+    if path.is_dir():
+        if not (path / "audit.json").is_file():
+            raise SurefootError(f"'{path}' has no audit.json: surefoot audit writes it.")
+        path = path / "audit.json"
     found = read_json("audit", path)
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema != SCHEMA:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -10,19 +11,21 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..attacks.presets import ATTACKS
+from ..attacks.auto_attack import AutoAttack
+from ..attacks.presets import ATTACKS, FIXED, NOT_OPTIONS
 from ..corruptions.families import CORRUPTIONS
-from ..data.loading import DATASETS
+from ..data.augmentation import Augmentation
+from ..data.loading import DATASETS, load_data
 from ..errors import UnknownName
-from ..models.loading import MODELS
+from ..models.loading import MODELS, load_model
 from ..objectives.methods import OBJECTIVES
 from ..registry import Registry
 from ..schemas import defaults_of
 from ..training.loop import fit
-from ..training.recipes import NOT_TRAINING_OPTIONS
+from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS
 from ..views.table import VIEWS
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 TABLES = {
     "objectives": OBJECTIVES,
     "views": VIEWS,
@@ -31,7 +34,13 @@ TABLES = {
     "corruptions": CORRUPTIONS,
     "attacks": ATTACKS,
 }
-KINDS = [*TABLES, "training"]
+SECTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {  # of --set, with a function that takes their options
+    "data-options": (load_data, NOT_DATA_OPTIONS),
+    "model-options": (load_model, NOT_MODEL_OPTIONS),
+    "augmentation": (Augmentation, ()),
+    "training": (fit, NOT_TRAINING_OPTIONS),
+}
+KINDS = [*TABLES, *SECTIONS]
 
 
 @app.command("list")
@@ -42,7 +51,7 @@ def list_names(
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
 ) -> None:
-    """What there is: objectives and views with their options, models, data, corruptions, attacks, training options."""
+    """What there is: every name, and every option that --set takes (data-options are for `--set data.NAME=VALUE`)."""
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     found = {name: matching(rows(name, match), match) for name in KINDS if kind in (None, name)}
@@ -67,18 +76,26 @@ def matching(lines: list[dict[str, Any]], match: str | None) -> list[dict[str, A
 
 def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
     """The entries of one kind."""
-    if kind == "training":
-        return [{"name": name, "help": f"default {value}"} for name, value in defaults_of(fit, NOT_TRAINING_OPTIONS).items()]
+    if kind in SECTIONS:
+        return [{"name": name, "help": f"default {value}"} for name, value in defaults_of(*SECTIONS[kind]).items()]
     registry: Registry = TABLES[kind]
     found: list[dict[str, Any]] = [{"name": entry.name, "help": entry.help} for entry in registry]
     if kind in ("objectives", "views"):
         for line in found:
             line["options"] = defaults_of(registry.load(line["name"]))
+    if kind == "attacks":
+        for line in found:
+            line["options"] = {} if line["name"] in FIXED else attack_options(registry.load(line["name"]))
     if kind == "models" and match is not None:
         import timm
 
         found += [{"name": name, "help": "timm"} for name in timm.list_models(match)]
     return found
+
+
+def attack_options(attack: Any) -> dict[str, Any]:
+    """What `surefoot attack --set` takes; the budget is --eps."""
+    return defaults_of(type(attack) if isinstance(attack, AutoAttack) else attack, (*NOT_OPTIONS, "eps"))
 
 
 def timm_count() -> int:

@@ -26,7 +26,7 @@ from ..studies.schema import Study
 from ..studies.searching import choose, grid_methods, parse_grid, random_methods
 from ..studies.winning import count_wins
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 logger = logging.getLogger("surefoot")
 SUFFIX = {"md": "md", "csv": "csv", "latex": "tex"}
 Name = Annotated[str, typer.Argument(help="A study of `surefoot study list`, or a YAML file of your own")]

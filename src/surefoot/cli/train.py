@@ -17,7 +17,7 @@ from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, re
 from . import options as flag
 from .main import ARGUMENTS
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 DEFAULTS = defaults_of(fit, NOT_TRAINING_OPTIONS)
 DATA, MODEL, OBJECTIVE = "digits", "small-resnet", "cross-entropy"
 

@@ -83,7 +83,7 @@ def class_files(root: Path) -> dict[str, list[Path]]:
         raise SurefootError(f"'{root}' has no class folders; for a flat folder, give a CSV of labels (labels, --labels).")
     for name, paths in classes.items():
         if not paths:
-            raise SurefootError(f"Class folder '{root / name}' has no images.")
+            raise SurefootError(f"Class folder '{root / name}' has no images; put some there, or remove it.")
     return classes
 
 

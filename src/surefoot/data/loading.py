@@ -105,7 +105,7 @@ def load_data(
     for note in notes:
         logger.warning("%s: %s", name, note)
     if not found.given and name not in DATASETS:
-        notes.append(f"no division was given, and the test split is {len(places['test'])} of {len(found.labels)} images")
+        notes.append(f"no splits were given, and the test split is {len(places['test'])} of {len(found.labels)} images")
         logger.info("%s: %s", name, notes[-1])
     for split, indices in places.items():
         if total > memory_gib * 2**30:
@@ -147,7 +147,8 @@ def open_collection(name: str, root: str | None, download: bool, labels: str | N
         raise SurefootError(f"'{path}' is neither a folder nor a .npz file.")
     if len(Path(name).parts) > 1 or root:
         raise NotFound("data folder", path)
-    raise UnknownName("data set", name, DATASETS.names)
+    beside = [child.name for child in sorted(Path().iterdir()) if child.is_dir()]
+    raise UnknownName("data set or folder", name, [*DATASETS.names, *beside])
 
 
 def empty_classes(found: Collection) -> list[str]:

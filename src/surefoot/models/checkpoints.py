@@ -89,6 +89,9 @@ def load_foreign(model: Classifier, weights: Weights, name: str) -> None:
     pairs = [(reading, target, target.state_dict()) for reading in readings for target in targets]
     reading, target, wanted = min(pairs, key=lambda pair: distance(pair[0], pair[2]))
     wrong = [key for key in differences(reading, wanted) if not is_auxiliary(key)]
+    if wrong and (classes := other_classes(wrong, reading, wanted, model.num_classes)):
+        hint = "; a class map (--class-map) may name classes that the data lack" if classes > model.num_classes else ""
+        raise SurefootError(f"{name} does not fit the model: it is for {classes} classes, not {model.num_classes}{hint}.")
     if wrong:
         near = nearest_architecture([{key: tuple(value.shape) for key, value in names.items()} for names in readings])
         raise SurefootError(misfit(name, wrong, reading, wanted) + (f" It is nearest to {near}." if near else ""))
@@ -133,6 +136,16 @@ def differences(weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> 
     either = [key for key in wanted if key not in weights] + [key for key in weights if key not in wanted]
     shapes = [key for key in wanted if key in weights and wanted[key].shape != weights[key].shape]
     return either + shapes
+
+
+def other_classes(wrong: list[str], weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor], classes: int) -> int | None:
+    """The number of classes of weights that differ in it alone, else None."""
+    if not all(key in weights and key in wanted for key in wrong):
+        return None
+    shapes = [(weights[key].shape, wanted[key].shape) for key in wrong]
+    if not all(theirs[1:] == ours[1:] and ours[:1] == (classes,) for theirs, ours in shapes):
+        return None
+    return int(shapes[0][0][0])
 
 
 def misfit(name: str, wrong: list[str], weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str:

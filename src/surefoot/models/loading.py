@@ -71,6 +71,8 @@ def load_model(
     if stem not in STEMS:
         raise UnknownName("stem", stem, STEMS)
     if data is not None:
+        if num_classes is None and data.num_classes < 2:
+            raise SurefootError("The data have one class, and a classifier needs at least two (one folder for each).")
         num_classes = data.num_classes if num_classes is None else num_classes
         image_size = data.image_size if image_size is None else image_size
         channels = data.channels if channels is None else channels

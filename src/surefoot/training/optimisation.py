@@ -64,9 +64,10 @@ def build_schedule(
     warmup = warmup_epochs * steps
     rate = optimiser.param_groups[0]["lr"]
     options: dict[str, Any] = {"warmup_t": warmup, "warmup_lr_init": rate / max(warmup, 1), "t_in_epochs": False}
-    if schedule == "cosine":
-        return CosineLRScheduler(optimiser, max(1, epochs * steps - warmup), warmup_prefix=True, **options)
-    milestones = [] if schedule == "constant" else decay_milestones(epochs, decay_epochs)
+    falling = epochs * steps - warmup
+    if schedule == "cosine" and falling > 1:  # a single update has the full rate, of which timm would warn
+        return CosineLRScheduler(optimiser, falling, warmup_prefix=True, **options)
+    milestones = decay_milestones(epochs, decay_epochs) if schedule == "step" else []
     require(0 < decay_rate <= 1, "decay_rate", "above 0 and at most 1", decay_rate)
     places = [epoch * steps + 1 for epoch in milestones]  # timm compares with the update after this one
     return MultiStepLRScheduler(optimiser, places, decay_rate, **options)
