@@ -11,11 +11,15 @@ from .version import VERSION as __version__
 
 if TYPE_CHECKING:
     from . import attacks, calibration, corruptions, geometry, objectives, views
+    from .auditing.comparing import compare
     from .auditing.measuring import audit
+    from .auditing.predicted import audit_predictions
     from .data.loading import load_data
     from .models.adapting import adapt
     from .models.classifier import Classifier
+    from .models.exporting import export
     from .models.loading import load_model
+    from .report.page import write_page
     from .training.loop import fit
     from .training.runs import load_run
     from .types import Predictions
@@ -27,6 +31,10 @@ _HOME = {
     "adapt": "models.adapting",
     "fit": "training.loop",
     "audit": "auditing.measuring",
+    "audit_predictions": "auditing.predicted",
+    "compare": "auditing.comparing",
+    "write_page": "report.page",
+    "export": "models.exporting",
     "Classifier": "models.classifier",
     "Predictions": "types",
 }
@@ -39,8 +47,11 @@ __all__ = [
     "adapt",
     "attacks",
     "audit",
+    "audit_predictions",
     "calibration",
+    "compare",
     "corruptions",
+    "export",
     "fit",
     "geometry",
     "load_data",
@@ -48,6 +59,7 @@ __all__ = [
     "load_run",
     "objectives",
     "views",
+    "write_page",
 ]
 
 

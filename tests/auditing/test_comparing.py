@@ -40,6 +40,10 @@ def test_clean_differences_are_those_of_the_paired_bootstrap(pair):
     assert (found["ece"].real, found["ece"].better) == (True, -1)
 
 
+def test_folders_are_read(pair):
+    assert sf.compare([pair[0].folder, str(pair[1].folder / "audit.json")]) == compare(pair)
+
+
 def test_without_draws_the_rest_is_unpaired_and_as_wide_as_both_intervals(pair):
     """By hand: 0.7 +- 0.01 and 0.75 +- 0.01 give 0.05 +- 0.02."""
     item = by_name(compare(pair))["corruptions.mean_accuracy"]

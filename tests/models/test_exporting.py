@@ -11,7 +11,7 @@ import torch
 
 import surefoot as sf
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.models.exporting import export_model
+from surefoot.models.exporting import export
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def expected(model, images, temperature):
 def test_onnx_in_onnxruntime_with_one_image_and_five(name, digits, pictures, tmp_path):
     model = sf.load_model(name, data=digits, seed=0, mean=0.3, std=0.2).eval()
     names = list(digits.class_names)
-    done = export_model(model, pictures, tmp_path / "m.onnx", temperature=2.5, metadata={"classes": names})
+    done = export(model, pictures, tmp_path / "m.onnx", temperature=2.5, metadata={"classes": names})
     assert (done.images, done.path) == (8, tmp_path / "m.onnx")
     assert done.relative < 1e-5
     onnx.checker.check_model(onnx.load(tmp_path / "m.onnx"))
@@ -56,7 +56,7 @@ def test_onnx_in_onnxruntime_with_one_image_and_five(name, digits, pictures, tmp
 
 
 def test_torch_program_with_one_image_and_five(small, pictures, tmp_path):
-    export_model(small, pictures, tmp_path / "m.pt2", format="torch", temperature=0.5)
+    export(small, pictures, tmp_path / "m.pt2", format="torch", temperature=0.5)
     held = {"surefoot.json": ""}
     program = torch.export.load(io.BytesIO((tmp_path / "m.pt2").read_bytes()), extra_files=held).module()
     for count in (1, 5):
@@ -69,7 +69,7 @@ def test_torch_program_with_one_image_and_five(small, pictures, tmp_path):
 def test_the_model_is_left_as_it_was(small, pictures, tmp_path):
     small.train()
     before = {name: value.clone() for name, value in small.state_dict().items()}
-    export_model(small, pictures, tmp_path / "m.pt2", format="torch")
+    export(small, pictures, tmp_path / "m.pt2", format="torch")
     assert small.training
     assert all(parameter.requires_grad for parameter in small.parameters())
     assert all(torch.equal(before[name], value) for name, value in small.state_dict().items())
@@ -84,28 +84,28 @@ def test_a_file_that_differs_is_refused_and_not_written(small, pictures, tmp_pat
 
     monkeypatch.setitem(exporting.READERS, "torch", wrong)
     with pytest.raises(SurefootError, match=r"logits differ by 0\.001 of the largest, .* 0\.0001 is allowed"):
-        export_model(small, pictures, tmp_path / "m.pt2", format="torch")
+        export(small, pictures, tmp_path / "m.pt2", format="torch")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_cannot_be_exported(small, pictures, tmp_path, monkeypatch):
     with pytest.raises(UnknownName, match="Did you mean 'onnx'"):
-        export_model(small, pictures, tmp_path / "m.onnx", format="onx")
+        export(small, pictures, tmp_path / "m.onnx", format="onx")
     with pytest.raises(SurefootError, match=r"output must be a file \*\.pt2"):
-        export_model(small, pictures, tmp_path / "m.onnx", format="torch")
+        export(small, pictures, tmp_path / "m.onnx", format="torch")
     with pytest.raises(SurefootError, match="temperature must be positive, got 0"):
-        export_model(small, pictures, tmp_path / "m.onnx", temperature=0)
+        export(small, pictures, tmp_path / "m.onnx", temperature=0)
     ensemble = sf.objectives.RandomSelfEnsemble(noise_std=0.3, test_draws=2).predictor(small)
     with pytest.raises(SurefootError, match="draws at random when it answers"):
-        export_model(ensemble, pictures, tmp_path / "m.pt2", format="torch")
+        export(ensemble, pictures, tmp_path / "m.pt2", format="torch")
 
     class Branching(torch.nn.Module):
         def forward(self, images):
             return images.flatten(1)[:, :3] * (2 if float(images.sum()) > 0 else 1)
 
     with pytest.raises(SurefootError, match=r"^torch\.export cannot take this model: "):
-        export_model(Branching(), pictures, tmp_path / "m.pt2", format="torch")
+        export(Branching(), pictures, tmp_path / "m.pt2", format="torch")
     monkeypatch.setattr("surefoot.models.exporting.NEEDED", ("onnx", "not_here"))
     with pytest.raises(SurefootError, match=r"needs not_here: pip install 'surefoot\[onnx\]'"):
-        export_model(small, pictures, tmp_path / "m.onnx")
+        export(small, pictures, tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []

@@ -2,8 +2,10 @@ import json
 import re
 
 import pytest
+import torch
 from made_up import class_row, made_up
 
+import surefoot as sf
 from surefoot.errors import NotFound, SurefootError, UnknownName
 from surefoot.intervals import wilson
 from surefoot.report.figures import compact, safe_json
@@ -151,6 +153,14 @@ def test_script_inside_or_beside(found, tmp_path):
     assert script.stat().st_size > 4e6
     with pytest.raises(UnknownName, match="inline"):
         render_page([found], assets="inlne")
+
+
+def test_the_page_of_a_folder(tmp_path):
+    answers = sf.Predictions.from_logits(torch.eye(3).repeat(20, 1), torch.arange(60) % 3)
+    sf.audit_predictions(answers, name="someone's", output=tmp_path / "audit")
+    page = sf.write_page(tmp_path / "report.html", [tmp_path / "audit"])
+    assert page.read_text() == render_page([read_audit(tmp_path / "audit")])
+    assert "someone&#39;s" in page.read_text()
 
 
 def test_pictures_and_points_are_there_once(found):

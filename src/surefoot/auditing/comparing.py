@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from ..errors import SurefootError
 from ..intervals import NORMAL_95
 from ..plain import plain
 from ..types import Estimate
-from .aligning import Compared, align, name_apart
+from .aligning import Compared, align, name_apart, read_compared
 from .cells import BINS
 from .naming import Number, good_direction, numbers_in
 
@@ -74,14 +75,15 @@ class Comparison:
         return [plain(vars(item)) for item in self.differences if item.paired]
 
 
-def compare(models: Sequence[Compared], *, all_pairs: bool = False, seed: int = 0) -> Comparison:
-    """Every model against the first, or every pair.
+def compare(audits: Sequence[Compared | str | Path], *, all_pairs: bool = False, seed: int = 0) -> Comparison:
+    """Audits, or the folders that hold them: every one against the first, or every pair.
 
     Clean scores are paired on the images, the rest by the draws of the audits where both kept them on the same images.
     """
-    if len(models) < 2:
+    if len(audits) < 2:
         raise SurefootError("A comparison needs at least two audits.")
-    models, notes = align(name_apart(models))
+    read = [audit if isinstance(audit, Compared) else read_compared(audit) for audit in audits]
+    models, notes = align(name_apart(read))
     numbers = [numbers_in(model.audit) for model in models]
     clean = [clean_samples(model, seed) for model in models]
     found: list[Difference] = []

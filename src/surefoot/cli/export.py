@@ -14,7 +14,8 @@ from ..calibration.temperature import Temperature, fit_temperature
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, require
 from ..files import read_json
-from ..models.exporting import SUFFIXES, check_installed, export_model
+from ..models.exporting import SUFFIXES, check_installed
+from ..models.exporting import export as write
 from ..models.prediction import pick_device, predict
 from ..schemas import parse_number
 from ..types import Images
@@ -76,7 +77,7 @@ def export(
     about |= {"calibration": said, "surefoot": VERSION}
     path = output or found.folder / f"model{SUFFIXES[format]}"
     images = first_images(found.data.test, CHECKED)
-    done = export_model(subject, images, path, format=format, temperature=chosen, metadata=about)
+    done = write(subject, images, path, format=format, temperature=chosen, metadata=about)
     result = {"path": str(done.path), "temperature": chosen, "calibration": said, "images": done.images}
     result |= {"difference": done.difference, "relative": done.relative}
     if json_:

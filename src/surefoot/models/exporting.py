@@ -48,7 +48,7 @@ class Exported:
     relative: float
 
 
-def export_model(
+def export(
     model: nn.Module,
     images: Images,
     path: str | Path,

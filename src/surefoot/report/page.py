@@ -11,6 +11,7 @@ from ..files import write_text
 from .advice import advice, warnings
 from .cards import cards
 from .figures import safe_json
+from .reading import read_audit
 from .sections import sections_of
 from .sections.base import models_of
 from .verdict import headline
@@ -63,14 +64,18 @@ def render_page(audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[
 
 def write_page(
     path: str | Path,
-    audits: Sequence[dict[str, Any]],
+    audits: Sequence[dict[str, Any] | str | Path],
     *,
     differences: Sequence[dict[str, Any]] = (),
     assets: str = "inline",
 ) -> Path:
-    """Write the page and say where it is; with `assets` "beside", plotly's script goes next to it, once for all pages there."""
+    """Write the page of audits, or of the folders that hold them, and say where it is.
+
+    With `assets` "beside", plotly's script goes next to it, once for all pages there.
+    """
     path = Path(path)
-    text = render_page(audits, differences=differences, assets=assets)
+    found = [audit if isinstance(audit, dict) else read_audit(audit) for audit in audits]
+    text = render_page(found, differences=differences, assets=assets)
     if assets == "beside":
         write_script(path.parent / SCRIPT)
     write_text(path, text)
