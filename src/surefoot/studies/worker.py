@@ -45,7 +45,8 @@ def run_job(job: Job) -> list[str]:
     torch.set_num_threads(job.threads)
     recipe, results, work = Recipe.check(yaml.safe_load(job.recipe)), Results(job.results), Path(job.work)
     with alone(work, f"{job.cell}.results"):
-        results.begin(job.cell, whole(recipe), {"surefoot": VERSION, "versions": versions(), "data_label": job.data_label})
+        origin = {"surefoot": VERSION, "versions": versions(), "data_label": job.data_label}
+        results.begin(job.cell, whole(recipe, job.trained), origin)
     try:
         subject = subject_of(job, recipe, work, results)
     except Exception:
