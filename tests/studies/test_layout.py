@@ -142,6 +142,8 @@ def test_the_paper_stands_beside_or_apart(filled, tmp_path):
     beside = read_study(str(write(tmp_path, **CHANGES, published=published, same_setting=True)), "smoke")
     text = render(build_table(beside, found, results), "md")
     assert "**77.33** ± 2.52 [paper: 93.25 ± 0.50]" in text
+    told = [study.model_copy(update={"differs": "Ours is smaller."}) for study in (beside, apart)]
+    assert ["[paper]: Ours is smaller." in render(build_table(study, found, results), "md") for study in told] == [True, False]
     assert "≈ [paper: 0.400]" in text
     assert published_text(beside) == ""
     page = render_study({**as_plain(build_table(beside, found, results)), "published": published_apart(beside)})

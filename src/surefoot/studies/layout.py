@@ -54,6 +54,7 @@ class Table:
     finished: int
     cells: int
     left_out: tuple[str, ...] = ()  # columns that no cell has: a smaller scale leaves some out
+    differs: str | None = None  # the paper's setting from ours
 
 
 def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
@@ -82,7 +83,7 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
             rows[key].append(Entry(spread(list(mine.values())), difference, place in best[column.name], said) if mine else None)
     done = sum(not results.missing(cell) for cell in cells)
     left_out = tuple(dict.fromkeys(each.name for each in wanted if each not in columns))
-    return Table(" ".join(study.title.split()), axes, columns, rows, study.baseline, done, len(cells), left_out)
+    return Table(" ".join(study.title.split()), axes, columns, rows, study.baseline, done, len(cells), left_out, study.differs)
 
 
 def varies(cells: Sequence[Cell], axis: str) -> bool:

@@ -84,6 +84,8 @@ def notes(table: Table) -> list[str]:
         )
     if UNKNOWN in marks:
         out.append(f"{UNKNOWN}: one seed, which cannot tell a difference from noise.")
+    if table.differs and any(entry and entry.published for entries in table.rows.values() for entry in entries):
+        out.append(f"[paper]: {table.differs}")
     out.append(f"No cell has {', '.join(table.left_out)}." if table.left_out else "")
     return [text for text in out if text]
 

@@ -52,6 +52,7 @@ class Study(BaseModel):
     table: Layout = Layout()
     published: tuple[dict[str, Any], ...] = ()  # labels of a place, and the paper's `87.6` or `[87.6, 0.5]` for metrics
     same_setting: bool = False  # whether the paper's figures may stand beside ours
+    differs: str | None = None  # what is not the same all the same, told below figures that stand beside ours
 
 
 def check_study(name: str, given: Mapping[str, Any]) -> Study:
