@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 
 import pytest
 from tiny import cells, write
@@ -129,6 +130,18 @@ def test_missing_cells_are_told(filled):
     text = render(build_table(study, found, results), "md")
     assert "5 of 6 cells are finished." in text
     assert "| focal | **78.50** ± 2.12" in text
+
+
+def test_a_mean_says_when_it_leaves_a_seed_out(filled):
+    """A training that diverged has no NLL; the others must not look like all."""
+    study, found, results = filled
+    assert "Not finite" not in render(build_table(study, found, results), "md")
+    results.add(
+        found[1].name, found[1].measure_name("clean"), found[1].measure["clean"], {"accuracy": 0.1, "nll": math.inf}, {}
+    )
+    text = render(build_table(study, found, results), "md")
+    assert "Not finite in some cells, which their means leave out: clean.nll." in text
+    assert "6 of 6" not in text
 
 
 def test_the_paper_stands_beside_or_apart(filled, tmp_path):

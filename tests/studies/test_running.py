@@ -291,6 +291,8 @@ def test_engines_by_name():
         find_engine("local", 1, gpus=1.0)
     with pytest.raises(SurefootError, match="jobs must be at least 1"):
         find_engine("local", 0)
+    with pytest.raises(SurefootError, match="jobs must be 1 in this process, got 2"):
+        find_engine("here", 2)
 
 
 def folder_study(tmp_path, **changes):
@@ -338,3 +340,20 @@ def test_how_others_train_does_not_matter_to_weights_as_they_are(tmp_path):
         others[0].measure_name("logits"),
     ]
     assert run(found, tmp_path)[0].outcomes == ()
+
+
+def test_a_measurement_of_ones_own_gives_numbers(tmp_path, monkeypatch):
+    """Words would end every table that shows them."""
+    (tmp_path / "own_measures.py").write_text(
+        "def words(subject):\n    return {'verdict': 'good'}\n"
+        "def images(subject):\n    return {'count': len(subject.data.test), 'nothing': float('nan')}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    measure = {name: {"measurement": f"own_measures:{name}"} for name in ("words", "images")}
+    found = cells(tmp_path, methods={"cross-entropy": "cross-entropy"}, trained=False, measure=measure)
+    report, _ = run(found, tmp_path)
+    assert "must give a dictionary of numbers, got {'verdict': 'good'}" in report.failed[0].said
+    results = Results(tmp_path / "results")
+    assert results.missing(found[0]) == ["words"]
+    assert results.metrics(found[0], "images")["count"] > 0
+    assert results.metrics(found[0], "images")["nothing"] is None

@@ -40,7 +40,7 @@ Only = Annotated[
 ]
 Seeds = Annotated[int | None, typer.Option(help="Number of seeds for every method [default: the study's]")]
 Folder = Annotated[Path | None, typer.Option("--results", help="Folder of finished cells [default: studies/SCALE]")]
-Objective = Annotated[str | None, typer.Option(help="With hyperparameters: the objective to search")]
+Objective = Annotated[str | None, typer.Option(help="With hyperparameters: the objective to search [default: macs]")]
 Grid = Annotated[list[str] | None, typer.Option(metavar="NAME=V,V", help="With hyperparameters: values of an argument")]
 Random = Annotated[int | None, typer.Option(help="With hyperparameters: so many random points")]
 Format = Annotated[str, typer.Option("--format", help="md, csv or latex")]

@@ -55,6 +55,7 @@ class Table:
     cells: int
     left_out: tuple[str, ...] = ()  # columns that no cell has: a smaller scale leaves some out
     differs: str | None = None  # the paper's setting from ours
+    undefined: tuple[str, ...] = ()  # metrics that are not finite in some cell, as after a training that diverged
 
 
 def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
@@ -82,8 +83,11 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
             said = published_for(study, labels, column.name) if study.same_setting else None
             rows[key].append(Entry(spread(list(mine.values())), difference, place in best[column.name], said) if mine else None)
     done = sum(not results.missing(cell) for cell in cells)
+    undefined = tuple(name for name in names if any(is_undefined(results, cell, name) for cell in cells))
     left_out = tuple(dict.fromkeys(each.name for each in wanted if each not in columns))
-    return Table(" ".join(study.title.split()), axes, columns, rows, study.baseline, done, len(cells), left_out, study.differs)
+    return Table(
+        " ".join(study.title.split()), axes, columns, rows, study.baseline, done, len(cells), left_out, study.differs, undefined
+    )
 
 
 def varies(cells: Sequence[Cell], axis: str) -> bool:
@@ -108,6 +112,12 @@ def collect(cells: Sequence[Cell], results: Results, axes: Sequence[str], name: 
         if value is not None:
             out.setdefault(key_of(cell, axes), {})[cell.seed] = value * metric_of(name).factor
     return out
+
+
+def is_undefined(results: Results, cell: Cell, name: str) -> bool:
+    """Whether a metric was measured and is no finite number."""
+    label, _, metric = name.partition(".")
+    return (results.metrics(cell, label) or {}).get(metric, 0.0) is None
 
 
 def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: Metric) -> set[Key]:

@@ -86,6 +86,8 @@ def notes(table: Table) -> list[str]:
         out.append(f"{UNKNOWN}: one seed, which cannot tell a difference from noise.")
     if table.differs and any(entry and entry.published for entries in table.rows.values() for entry in entries):
         out.append(f"[paper]: {table.differs}")
+    if table.undefined:
+        out.append(f"Not finite in some cells, which their means leave out: {', '.join(table.undefined)}.")
     out.append(f"No cell has {', '.join(table.left_out)}." if table.left_out else "")
     return [text for text in out if text]
 
