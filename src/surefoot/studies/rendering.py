@@ -145,8 +145,9 @@ def differences(table: Table) -> str:
                 value, low, high = (number(end, column.metric, "+", largest) for end in ends)
                 interval = f" ({low} to {high})" if difference.count > 1 else ""
                 shown.append(f"{value}{interval} {mark_of(difference)}".strip())
-        seeds = max(difference.count for difference in found if difference is not None)
-        lines.append(line([*key, str(seeds), *shown]))
+        counts = {difference.count for difference in found if difference is not None}
+        seeds = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+        lines.append(line([*key, seeds, *shown]))
     return "\n".join(lines) + "\n" if len(lines) > 4 else ""
 
 

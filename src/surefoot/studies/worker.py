@@ -74,8 +74,7 @@ def run_job(job: Job) -> list[str]:
 
 def numbers(name: str, found: Any) -> dict[str, float]:
     """What a measurement gave, if it is what a table can show."""
-    values = plain(found).values() if isinstance(found, dict) else [found]
-    if not all(isinstance(value, int | float | None) for value in values):
+    if not (isinstance(found, dict) and all(isinstance(value, int | float | None) for value in plain(found).values())):
         raise SurefootError(f"Measurement '{name}' must give a dictionary of numbers, got {found!r}.")
     return found
 
