@@ -95,6 +95,21 @@ def test_hyperparameters(surefoot, here):
     assert "--objective focal --grid gamma=1,3" in (here / "page.html").read_text()
 
 
+def test_names_with_commas(surefoot, here):
+    """As the methods of magnma Table 5."""
+    (here / "none").mkdir()
+    flags = ("--only", "method=(0.2, 0.3, 0.2, 1),(0.1, 0, 0.2, 1)", "--seeds", 1)
+    shown = surefoot("study", "show", "magnma-table5", "--results", "none", *flags)
+    assert shown.code == 0
+    assert [row.split(" | ")[0] for row in shown.out.splitlines()[4:6]] == ["| (0.1, 0, 0.2, 1)", "| (0.2, 0.3, 0.2, 1)"]
+
+
+def test_a_search_without_results_says_so(surefoot, here):
+    (here / "none").mkdir()
+    shown = surefoot("study", "show", "hyperparameters", "--results", "none")
+    assert "Chosen on validation by validation.accuracy: nothing yet." in shown.out
+
+
 def test_a_command_is_quoted_for_the_shell():
     flags = {"only": ["objective=a b", "seed=1"], "seeds": None, "results": "my results"}
     words = "--only 'objective=a b' --only seed=1 --results 'my results'"

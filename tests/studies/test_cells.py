@@ -64,3 +64,10 @@ def test_options_for_every_method_of_an_objective(tmp_path):
     found = cells(tmp_path, methods=methods, baseline=None, objective_options={"magnma": {"samples": 1}})
     assert [cell.recipe.objective.get("samples") for cell in found] == [1, 1, None]
     assert [cell.recipe.objective.get("mix_weight") for cell in found] == [0, 0.3, None]
+
+
+def test_what_a_method_says_itself_is_not_changed(tmp_path):
+    """Else two points of a search over an option that a scale sets would be the same."""
+    methods = {"a": {"name": "magnma", "samples": 3}, "b": "magnma"}
+    found = cells(tmp_path, methods=methods, baseline=None, objective_options={"magnma": {"samples": 1}})
+    assert [cell.recipe.objective["samples"] for cell in found] == [3, 1]

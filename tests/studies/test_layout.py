@@ -2,16 +2,30 @@
 
 import csv
 import io
+import json
+import math
 
 import pytest
 from tiny import cells, write
 
 from surefoot.errors import SurefootError
-from surefoot.studies.cells import whole
+from surefoot.report.study_page import render_study
+from surefoot.studies.cells import cells_of, only, whole
 from surefoot.studies.layout import Entry, build_table
 from surefoot.studies.metrics import Metric
 from surefoot.studies.reading import read_study
-from surefoot.studies.rendering import differences, escaped, latex_cell, line, number, published_text, render, wins_text
+from surefoot.studies.rendering import (
+    as_plain,
+    differences,
+    escaped,
+    latex_cell,
+    line,
+    number,
+    published_apart,
+    published_text,
+    render,
+    wins_text,
+)
 from surefoot.studies.results import Results
 from surefoot.studies.statistics import Spread
 from surefoot.studies.winning import count_wins
@@ -38,6 +52,13 @@ def filled(tmp_path):
     return read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, results
 
 
+def fill(found, results, label, metrics):
+    """Results of every cell, by a function of the cell."""
+    for cell in found:
+        results.begin(cell.name, whole(cell.recipe), {})
+        results.add(cell.name, cell.measure_name(label), cell.measure[label], metrics(cell), {})
+
+
 def test_markdown_by_hand(filled):
     study, found, results = filled
     lines = render(build_table(study, found, results), "md").splitlines()
@@ -53,6 +74,10 @@ def test_differences_by_hand(filled):
     lines = differences(build_table(study, found, results)).splitlines()
     assert len(lines) == 5  # the baseline has no row
     assert lines[4].startswith("| focal | 3 | +5.33 (+3.90 to +6.77) | -0.033 (-0.320 to +0.254) ≈ |")
+    record = results.read(found[1].name)
+    del record["measurements"][found[1].measure_name("logits")]  # one that is not measured yet
+    results.path(found[1].name).write_text(json.dumps(record))
+    assert differences(build_table(study, found, results)).splitlines()[4].startswith("| focal | 2 to 3 | +5.33 ")
 
 
 def test_large_numbers_are_whole():
@@ -76,7 +101,8 @@ def test_comma_separated_values_are_not_rounded(filled):
 
 def test_letters_that_mean_something_else():
     assert escaped(r"a_b^2~\x{}") == r"a\_b\textasciicircum{}2\textasciitilde{}\textbackslash{}x\{\}"
-    assert line(["a|b", "c"]) == r"| a\|b | c |"
+    assert escaped("[a] *|<>") == r"{[}a] {*}\textbar{}\textless{}\textgreater{}"  # \\\\[ and \\\\* are commands
+    assert line(["a|b", "<c>"]) == r"| a\|b | &lt;c> |"
 
 
 def test_latex(filled):
@@ -98,7 +124,9 @@ def test_columns_that_a_scale_leaves_out_are_left_out(filled, tmp_path):
     _, found, results = filled
     table = {"columns": ["clean.accuracy", "clean.brier"]}
     study = read_study(str(write(tmp_path, **{**CHANGES, "table": table})), "smoke")
-    assert [column.name for column in build_table(study, found, results).columns] == ["clean.accuracy"]
+    table = build_table(study, found, results)
+    assert [column.name for column in table.columns] == ["clean.accuracy"]
+    assert "No cell has clean.brier." in render(table, "md")  # it may be a misspelling
 
 
 def test_missing_cells_are_told(filled):
@@ -107,6 +135,18 @@ def test_missing_cells_are_told(filled):
     text = render(build_table(study, found, results), "md")
     assert "5 of 6 cells are finished." in text
     assert "| focal | **78.50** ± 2.12" in text
+
+
+def test_a_mean_says_when_it_leaves_a_seed_out(filled):
+    """A training that diverged has no NLL; the others must not look like all."""
+    study, found, results = filled
+    assert "Not finite" not in render(build_table(study, found, results), "md")
+    results.add(
+        found[1].name, found[1].measure_name("clean"), found[1].measure["clean"], {"accuracy": 0.1, "nll": math.inf}, {}
+    )
+    text = render(build_table(study, found, results), "md")
+    assert "Not finite in some cells, which their means leave out: clean.nll." in text
+    assert "6 of 6" not in text
 
 
 def test_the_paper_stands_beside_or_apart(filled, tmp_path):
@@ -120,8 +160,17 @@ def test_the_paper_stands_beside_or_apart(filled, tmp_path):
     beside = read_study(str(write(tmp_path, **CHANGES, published=published, same_setting=True)), "smoke")
     text = render(build_table(beside, found, results), "md")
     assert "**77.33** ± 2.52 [paper: 93.25 ± 0.50]" in text
+    told = [study.model_copy(update={"differs": "Ours is smaller."}) for study in (beside, apart)]
+    assert ["[paper]: Ours is smaller." in render(build_table(study, found, results), "md") for study in told] == [True, False]
     assert "≈ [paper: 0.400]" in text
     assert published_text(beside) == ""
+    page = render_study({**as_plain(build_table(beside, found, results)), "published": published_apart(beside)})
+    assert "<small>[paper: 93.25 ± 0.50]</small>" in page
+    page = render_study({**as_plain(build_table(apart, found, results)), "published": published_apart(apart)})
+    assert "[paper" not in page
+    assert "<td>93.25 ± 0.50</td>" in page.partition("in another setting")[2]
+    assert "[93.25]$" not in render(build_table(beside, found, results), "latex")
+    assert "$ [93.25]" in render(build_table(beside, found, results), "latex")
 
 
 def test_an_axis_in_the_columns(tmp_path):
@@ -135,6 +184,36 @@ def test_an_axis_in_the_columns(tmp_path):
     assert lines[2] == "| method | 0.5: accuracy % ↑ | 1.0: accuracy % ↑ |"
     assert lines[4:6] == ["| cross-entropy | 20.00 | 40.00 |", "| focal | **25.00** ? | **50.00** ? |"]
     assert lines[7] == "?: one seed, which cannot tell a difference from noise."
+
+
+def test_the_papers_figure_is_of_the_cells_that_are_left(tmp_path):
+    """With one of two data sets, that column's axis is gone, and its figures must not be the other's."""
+    study = read_study("macs-table3", "full")
+    found, results = only(cells_of(study), {"data": ["cifar100"]}), Results(tmp_path)
+    fill(found, results, "clean", lambda _: {"ece": 0.03, "nll": 1.3})
+    rows = build_table(study, found, results).rows
+    assert [rows[(method,)][0].published for method in ("cross-entropy", "macs")] == [(24.57, 0.82), (3.13, 0.49)]
+
+
+def test_methods_in_the_columns(tmp_path):
+    """The same numbers, bold and differences as with methods in the rows; and a page."""
+    sizes = {name: {"name": "small-resnet", "feature_dim": size} for name, size in (("x", 8), ("y", 9))}
+    table = {"columns": ["clean.accuracy"], "across": "method"}
+    found = cells(tmp_path, models=sizes, fractions=[0.5, 1.0], seeds=2, table=table)
+    results = Results(tmp_path / "results")
+    fill(found, results, "clean", lambda c: {"accuracy": 0.5 + 0.1 * (c.labels["method"] == "focal") + 0.01 * c.seed})
+    built = build_table(read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, results)
+    lines = render(built, "md").splitlines()
+    assert lines[2] == "| model | fraction | cross-entropy: accuracy % ↑ | focal: accuracy % ↑ |"
+    assert lines[4] == "| x | 0.5 | 50.50 ± 0.71 | **60.50** ± 0.71 |"
+    assert "| y | 1.0 | 2 | - | +10.00 (+10.00 to +10.00) |" in differences(built)
+    assert "<strong>60.50</strong>" in render_study(as_plain(built))
+
+
+def test_a_title_is_one_line(filled):
+    study, found, results = filled
+    table = build_table(study.model_copy(update={"title": "Two\nlines\n"}), found, results)
+    assert render(table, "latex").splitlines()[0] == "% Two lines"
 
 
 def test_wins_and_ties_by_hand(tmp_path):

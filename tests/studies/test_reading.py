@@ -5,6 +5,7 @@ import yaml
 from tiny import TINY, write
 
 from surefoot.errors import SurefootError
+from surefoot.studies.cells import cells_of
 from surefoot.studies.reading import at_scale, merged, read_study
 
 
@@ -53,6 +54,20 @@ def test_merging_leaves_its_arguments_alone():
         ({"table": {"columns": ["cleen.accuracy"]}}, "Unknown measurement 'cleen'. Did you mean 'clean'?"),
         ({"table": {"across": "metod"}}, "Unknown axis 'metod'. Did you mean 'method'?"),
         ({"scales": {"cpuu": {}}}, "Unknown scale 'cpuu'. Did you mean 'cpu'?"),
+        ({"training_of": {"smal-resnet": {}}}, "Unknown training_of .* 'smal-resnet'. Did you mean 'small-resnet'?"),
+        ({"measure_options": {"claen": {}}}, "Unknown measurement .* 'claen'. Did you mean 'clean'?"),
+        ({"measure_options": {"clean": 3}}, "measure_options of study '.*' must be options by measurement"),
+        ({"objective_options": {"fokal": {}}}, "Unknown objective .* 'fokal'. Did you mean 'focal'?"),
+        ({"models": 3}, "models: .*valid dictionary, got 3"),
+        ({"scales": {"cpu": 3}}, "Scale 'cpu' of study '.*' must be a mapping, got 3"),
+        ({"seeds_of": {"focal": 0}}, "seeds_of.focal: .*greater than or equal to 1, got 0"),
+        ({"extends": "tiny"}, "Study '.*' extends itself"),
+        ({"table": {"wins": "clean.acuracy"}}, "wins of study '.*' must be a metric that is better up or down"),
+        ({"select": "clean.signed_error"}, "select of study '.*' must be a metric that is better up or down"),
+        (
+            {"published": [{"clean.accuracy": "high"}]},
+            "published.clean.accuracy .* must be a number, or .mean, deviation., got",
+        ),
         ({"select": "clean.accuracy"}, "it may measure on validation only, and 'clean' does not"),
     ],
 )
@@ -80,3 +95,16 @@ def test_missing_key(tmp_path):
     (tmp_path / "a.yaml").write_text(yaml.safe_dump({key: value for key, value in TINY.items() if key != "measure"}))
     with pytest.raises(SurefootError, match="measure"):
         read_study(str(tmp_path / "a.yaml"), "smoke")
+
+
+def test_a_method_without_a_name(tmp_path):
+    with pytest.raises(SurefootError, match="objective must have a name, got {'gamma': 2}"):
+        cells_of(read_study(str(write(tmp_path, methods={"a": {"gamma": 2}}, baseline=None)), "smoke"))
+
+
+def test_a_child_without_scales_of_its_own(tmp_path):
+    write(tmp_path, "parent", scales={"cpu": {"seeds": 4}}, training_of={"small-resnet": {"epochs": 9}})
+    path = tmp_path / "child.yaml"
+    path.write_text("extends: parent\nscales: null\nmodels: {other: small-resnet}\n")
+    found = read_study(str(path), "cpu")
+    assert (found.seeds, found.training_of) == (4, {})  # the parent's model is gone, and what was for it

@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 
 import pytest
+import torch
 from filelock import FileLock, Timeout
 from tiny import cells, write
+from torchvision.transforms.functional import to_pil_image
 
 from surefoot.errors import SurefootError
 from surefoot.studies.cell_runs import alone
@@ -288,3 +291,69 @@ def test_engines_by_name():
         find_engine("local", 1, gpus=1.0)
     with pytest.raises(SurefootError, match="jobs must be at least 1"):
         find_engine("local", 0)
+    with pytest.raises(SurefootError, match="jobs must be 1 in this process, got 2"):
+        find_engine("here", 2)
+
+
+def folder_study(tmp_path, **changes):
+    """The cell of a study that reads a folder of images."""
+    data = {"folder": {"name": ".", "image_size": [16, 16]}}
+    training = {"epochs": 1, "batch_size": 16}
+    methods = {"cross-entropy": "cross-entropy"}
+    return read_study(str(write(tmp_path, data=data, training=training, methods=methods, **changes)), "smoke")
+
+
+def test_data_that_moved_and_defaults_that_changed(tmp_path, monkeypatch):
+    """The run goes on wherever the data are; one of other defaults than today's is begun anew, whose name it has."""
+    numbers = torch.Generator().manual_seed(0)
+    for split, label, number in product(("train", "test"), "ab", range(20)):
+        path = tmp_path / "here" / split / label / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        to_pil_image(torch.rand(3, 16, 16, generator=numbers)).save(path)
+    first = cells_of(folder_study(tmp_path), tmp_path / "here")
+    assert run(first, tmp_path)[0].failed == []
+    trained, real = [], loop.train
+    monkeypatch.setattr(loop, "train", lambda *a: trained.append(1) or real(*a))
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = cells_of(folder_study(tmp_path, measure={"clean": {}, "logits": {}}), tmp_path / "there")
+    assert run(moved, tmp_path)[0].failed == []
+    assert trained == []
+    recipe = tmp_path / "work" / "runs" / first[0].name / "recipe.yaml"
+    assert f"root: {tmp_path / 'there'}" in recipe.read_text()
+    recipe.write_text(recipe.read_text().replace("momentum: 0.9", "momentum: 0.5"))
+    more = cells_of(folder_study(tmp_path, measure={"temperature": {}}), tmp_path / "there")
+    assert run(more, tmp_path)[0].failed == []
+    assert trained == [1]
+    assert "momentum: 0.9" in recipe.read_text()
+
+
+def test_how_others_train_does_not_matter_to_weights_as_they_are(tmp_path):
+    """Two studies that measure the same untrained net share its cell, whatever they say about training."""
+    only_one = {"methods": {"cross-entropy": "cross-entropy"}, "trained": False}
+    found = cells(tmp_path, **only_one)
+    assert run(found, tmp_path)[0].failed == []
+    others = cells(tmp_path, **only_one, training={"epochs": 5}, measure={"clean": {}, "logits": {}})
+    report, _ = run(others, tmp_path)
+    assert (others[0].name, report.failed) == (found[0].name, [])
+    assert list(Results(tmp_path / "results").read(found[0].name)["measurements"]) == [
+        found[0].measure_name("clean"),
+        others[0].measure_name("logits"),
+    ]
+    assert run(found, tmp_path)[0].outcomes == ()
+
+
+def test_a_measurement_of_ones_own_gives_numbers(tmp_path, monkeypatch):
+    """Words would end every table that shows them."""
+    (tmp_path / "own_measures.py").write_text(
+        "def words(subject):\n    return {'verdict': 'good'}\n"
+        "def images(subject):\n    return {'count': len(subject.data.test), 'nothing': float('nan')}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    measure = {name: {"measurement": f"own_measures:{name}"} for name in ("words", "images")}
+    found = cells(tmp_path, methods={"cross-entropy": "cross-entropy"}, trained=False, measure=measure)
+    report, _ = run(found, tmp_path)
+    assert "must give a dictionary of numbers, got {'verdict': 'good'}" in report.failed[0].said
+    results = Results(tmp_path / "results")
+    assert results.missing(found[0]) == ["words"]
+    assert results.metrics(found[0], "images")["count"] > 0
+    assert results.metrics(found[0], "images")["nothing"] is None

@@ -89,3 +89,37 @@ def test_shipped_search_is_on_validation():
     study = read_study("hyperparameters", "smoke")
     assert study.select == "validation.accuracy"
     assert list(study.measure) == ["validation"]
+
+
+def test_the_choice_is_over_all_configurations_and_shared_seeds(tmp_path):
+    """By the last model alone, or with the seed that only one of them has, focal would be chosen."""
+    models = {"x": "small-resnet", "y": {"name": "small-resnet", "feature_dim": 8}}
+    found, results = cells(tmp_path, **SEARCH, models=models, seeds=2), Results(tmp_path / "results")
+    first = {("cross-entropy", "x"): 0.9, ("cross-entropy", "y"): 0.5, ("focal", "x"): 0.1, ("focal", "y"): 0.6}
+    for cell in found:
+        method, model = cell.labels["method"], cell.labels["model"]
+        accuracy = first[method, model] if cell.seed == 0 else 1.0
+        if cell.seed == 0 or method == "focal":
+            results.begin(cell.name, whole(cell.recipe), {})
+            measured = {"accuracy": accuracy}
+            results.add(cell.name, cell.measure_name("validation"), cell.measure["validation"], measured, {})
+    choice = choose(read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, results)
+    assert choice.order == (("cross-entropy", pytest.approx(70)), ("focal", pytest.approx(35)))
+
+
+def test_nothing_is_chosen_from_nothing(tmp_path):
+    found = cells(tmp_path, **SEARCH)
+    assert choose(read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, Results(tmp_path / "results")) is None
+
+
+def test_random_points_can_be_built():
+    """The momentum of 0.9 must stay below 1."""
+    found = random_methods("discriminative", {}, 20)
+    assert len(found) == 20
+    assert all(section["momentum"] < 1 for section in found.values())
+    with pytest.raises(SurefootError, match="grid must be values that focal takes"):
+        random_methods("focal", {"gamma": [-1]}, 2)
+
+
+def test_values_of_an_argument_may_come_in_parts():
+    assert parse_grid(["margin=0.5", "margin=1,2"]) == {"margin": [0.5, 1, 2]}

@@ -6,7 +6,7 @@ import torchvision
 
 from surefoot.data.loading import DATASETS
 from surefoot.models.building import MODELS
-from surefoot.studies.cells import cells_of, needs_root
+from surefoot.studies.cells import cells_of, needs_root, only
 from surefoot.studies.layout import as_pair
 from surefoot.studies.measuring import check_measure
 from surefoot.studies.reading import SCALES, read_study, study_names
@@ -89,7 +89,38 @@ def test_figures_copied_from_the_papers():
     assert figure("representation-table3", "corruptions.mce", model="swin-tiny", method="mixup") == (69.7, None)
     assert figure("representation-table3", "corruptions.ce.jpeg_compression", model="resnet50", method="cutmix") == (75.5, None)
     assert figure("representation-table9", "stability.pearson.cosine rate 0.01 steps 100") == (0.5412, None)
+    surrogate = "transfer.success.convnext-baseline"
+    assert figure("representation-table4", f"{surrogate}.pgd-strong", model="swin-tiny", method="mixup") == (24.2, None)
+    assert figure("representation-table4", f"{surrogate}.autoattack-strong", model="resnet50", method="label-smoothing") == (
+        18.1,
+        None,
+    )
     assert figure("representation-table2", "attacks.success.pgd-weak", model="swin-tiny", method="mixup") == (80.9, None)
+
+
+def test_settings_of_the_papers():
+    """What their training sections say, where a table departs from the others of its paper."""
+
+    def training(name, **labels):
+        wanted = {axis: [label] for axis, label in labels.items()}
+        return only(cells_of(read_study(name, "full")), wanted)[0].recipe.training
+
+    swin = {
+        data: training("representation-table5", model="swin-tiny", data=data) for data in ("cifar10", "cifar100", "imagenet")
+    }
+    assert [each["learning_rate"] for each in swin.values()] == [0.01, 0.01, 0.001]  # G.2: higher on CIFAR only
+    assert training("representation-table5", model="resnet50", data="cifar10")["learning_rate"] == 0.001
+    magnma = training("magnma-table2", model="resnet18")
+    assert (magnma["epochs"], magnma["learning_rate"], magnma["decay_epochs"], magnma["keep"]) == (150, 0.1, 50, "best")
+    road = training("discriminative-table3", method="discriminative")
+    assert (road["epochs"], road["optimiser"], road["learning_rate"], road["keep"]) == (70, "adam", 1e-4, "best")
+
+
+@pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").same_setting])
+def test_what_is_not_the_same_is_told(name):
+    """Our splits hold training images back, which the papers do not; weights by name were trained by others."""
+    study = read_study(name, "full")
+    assert ("fifth of our training images is held out" in (study.differs or "")) == study.trained
 
 
 def test_main_is_the_comparison_that_was_asked_for():

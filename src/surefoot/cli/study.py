@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +20,7 @@ from ..studies.cells import ALSO, Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
 from ..studies.layout import build_table
 from ..studies.reading import read_file, read_study, study_names
-from ..studies.rendering import FORMATS, as_plain, differences, published_text, render, wins_text
+from ..studies.rendering import FORMATS, as_plain, differences, published_apart, published_text, render, wins_text
 from ..studies.results import Results, require_results
 from ..studies.running import run_study, threads_for, title_of
 from ..studies.schema import Study
@@ -39,7 +40,7 @@ Only = Annotated[
 ]
 Seeds = Annotated[int | None, typer.Option(help="Number of seeds for every method [default: the study's]")]
 Folder = Annotated[Path | None, typer.Option("--results", help="Folder of finished cells [default: studies/SCALE]")]
-Objective = Annotated[str | None, typer.Option(help="With hyperparameters: the objective to search")]
+Objective = Annotated[str | None, typer.Option(help="With hyperparameters: the objective to search [default: macs]")]
 Grid = Annotated[list[str] | None, typer.Option(metavar="NAME=V,V", help="With hyperparameters: values of an argument")]
 Random = Annotated[int | None, typer.Option(help="With hyperparameters: so many random points")]
 Format = Annotated[str, typer.Option("--format", help="md, csv or latex")]
@@ -132,7 +133,8 @@ def show(
         folder = "DIR" if needs_root(chosen) else None
         flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
         flags |= {"objective": objective, "grid": grid, "random": random}
-        write_study(page, {**as_plain(build_table(chosen, cells, found)), "command": command_of(name, flags)})
+        about = {"command": command_of(name, flags), "published": published_apart(chosen)}
+        write_study(page, {**as_plain(build_table(chosen, cells, found)), **about})
         print(f"page: {page}")
 
 
@@ -192,11 +194,11 @@ def prepare(
 
 
 def parse_only(text: str) -> tuple[str, list[str]]:
-    """`objective=macs,ce`."""
+    """`objective=macs,ce`; a comma within brackets is part of a name."""
     axis, equals, names = text.partition("=")
     if not (axis and equals and names):
         raise SurefootError(f"--only takes AXIS=NAME,NAME, got '{text}'.")
-    return ALSO.get(axis, axis), names.split(",")
+    return ALSO.get(axis, axis), re.split(r",(?![^()]*\))", names)
 
 
 def work_folder(results: Path, given: Path | None) -> Path:
@@ -217,9 +219,10 @@ def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) 
     if study.table.wins:
         parts.append(wins_text(count_wins(cells, results, study.table.wins)))
     parts.append(published_text(study))
-    best = choose(study, cells, results) if study.select else None
-    if best is not None:
-        parts.append(f"Chosen on validation by {best.metric}: {best.method} ({best.order[0][1]:.4g}).\n")
+    if study.select:
+        best = choose(study, cells, results)
+        found = "nothing yet" if best is None else f"{best.method} ({best.order[0][1]:.4g})"
+        parts.append(f"Chosen on validation by {study.select}: {found}.\n")
     return "\n".join(part for part in [*parts, f"{study.note}\n" if study.note else ""] if part)
 
 

@@ -16,8 +16,9 @@ OWN_SCRIPTS = ("figures", "theme", "tables")
 def render_study(table: dict[str, Any]) -> str:
     """The page as text.
 
-    `table` has a title, the command, axes, columns {title, unit, digits}, the baseline, notes, and rows {key, cells}; a cell is
-    {mean, deviation, best, difference: {value, low, high, within_noise}} or None.
+    `table` has a title, the command, axes, columns {title}, the baseline, notes, and rows {key, cells}; a cell is None or
+    {mean, shown, spread, mark, best, difference: {value, low, high, within_noise}, paper}. `published` are the paper's own
+    figures {title, axes, columns, rows} where they stand apart.
     """
     from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
@@ -59,7 +60,7 @@ def differences_of(table: dict[str, Any]) -> list[Drawing]:
 
 def slopes_of(table: dict[str, Any]) -> list[Drawing]:
     """Where a study has several configurations: each from the baseline to the method that comes last, for the first column."""
-    if len(table["axes"]) < 2 or table["baseline"] is None:
+    if len(table["axes"]) < 2 or "method" not in table["axes"] or table["baseline"] is None:
         return []
     place, lines = table["axes"].index("method"), []
     by_configuration: dict[tuple[str, ...], dict[str, float]] = {}

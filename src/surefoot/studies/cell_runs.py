@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import yaml
 from filelock import FileLock
 
 from ..errors import SurefootError
 from ..files import write_text
+from ..models.classifier import Classifier
 from ..training.recipes import Recipe
-from ..training.runs import Run
-from .cells import digest, identity
+from ..training.runs import RECIPE, OtherRun, Run
+from .cells import PLACE, digest, identity
 
 
 def run_folder(work: Path, cell: str) -> Path:
@@ -28,7 +30,24 @@ def train(recipe: Recipe, data_label: str, work: Path, device: str = "auto", pro
     with alone(work, cell):
         if processes > 1 and not (folder / "model.safetensors").is_file():
             train_distributed(recipe, folder, device, processes)
-        return recipe.run(output=folder, device=device, progress=False)
+        return take_up(recipe, folder, device)
+
+
+def take_up(recipe: Recipe, folder: Path, device: str, model: Classifier | None = None) -> Run:
+    """The run in a folder that is only this recipe's, gone on with wherever its data are now.
+
+    What other defaults than today's left there is no longer what the folder is named for, and is begun anew.
+    """
+    path = folder / RECIPE
+    if path.is_file():
+        before = yaml.safe_load(path.read_text("utf-8"))
+        now = {key: value for key, value in (recipe.data or {}).items() if key in PLACE}
+        before["data"] = {**(before["data"] or {}), **now}
+        write_text(path, yaml.safe_dump(before, sort_keys=False))
+    try:
+        return recipe.run(model=model, output=folder, device=device, progress=False)
+    except OtherRun:
+        return recipe.run(model=model, output=folder, device=device, progress=False, overwrite=True)
 
 
 def train_distributed(recipe: Recipe, folder: Path, device: str, processes: int) -> None:

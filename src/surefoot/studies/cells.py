@@ -77,11 +77,12 @@ def identity(recipe: Recipe, data_label: str, trained: bool = True) -> dict[str,
     return about if trained else {"data": about["data"], "model": about["model"], "trained": False, "seed": recipe.seed}
 
 
-def whole(recipe: Recipe) -> dict[str, Any]:
-    """All of a recipe as plain values, for the file of its results; without the path of the data."""
+def whole(recipe: Recipe, trained: bool = True) -> dict[str, Any]:
+    """All of a recipe as plain values, for the file of its results; without the path of the data, and what is not used."""
     body = json.loads(json.dumps(asdict(recipe), default=list))
     body["data"] = strip(body["data"] or {}, PLACE)
-    return {key: value for key, value in body.items() if value is not None}
+    unused = () if trained else ("objective", "augmentation", "training")
+    return {key: value for key, value in strip(body, unused).items() if value is not None}
 
 
 def strip(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def recipe_of(study: Study, labels: Labels, seed: int, root: str | Path | None) 
     """The recipe at one place of the grid."""
     sections = (study.data[labels["data"]], study.models[labels["model"]], study.methods[labels["method"]])
     data, model, objective = ({"name": s} if isinstance(s, str) else dict(s) for s in sections)
-    objective |= study.objective_options.get(objective["name"], {})
+    objective = {**study.objective_options.get(objective.get("name", ""), {}), **objective}
     if data.get("name") != "digits" and root is not None:
         data["root"] = str(Path(root).resolve())
     if labels["fraction"] != 1:

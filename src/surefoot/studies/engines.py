@@ -40,6 +40,9 @@ class Here:
 
     jobs: int = 1
 
+    def __post_init__(self) -> None:
+        require(self.jobs == 1, "jobs", "1 in this process", self.jobs)
+
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         from .worker import run_job
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .cells import Cell
@@ -37,6 +37,10 @@ class Column:
         shown = f"{self.metric.name} {self.metric.arrow}".strip()
         return shown if self.across is None else f"{self.across}: {shown}"
 
+    def place(self, key: Key) -> Key:
+        """The labels of the number in this column and in the row of `key`."""
+        return key if self.across is None else (*key, self.across)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -49,30 +53,41 @@ class Table:
     baseline: str | None
     finished: int
     cells: int
+    left_out: tuple[str, ...] = ()  # columns that no cell has: a smaller scale leaves some out
+    differs: str | None = None  # the paper's setting from ours
+    undefined: tuple[str, ...] = ()  # metrics that are not finite in some cell, as after a training that diverged
 
 
 def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
     """Mean, deviation and paired differences for every row; the best of each configuration is marked."""
     across = study.table.across
     axes = tuple(axis for axis in AXES if axis != across and (axis == "method" or varies(cells, axis)))
+    every = axes if across is None else (*axes, across)  # what names a number, in a row and a column
     places = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
     names = study.table.columns or default_columns(study, cells, results)
-    wanted = tuple(Column(metric_of(name), name, place) for place in places for name in names)
-    values = {column: collect(cells, results, axes, across, column) for column in wanted}
-    columns = tuple(column for column in wanted if values[column]) or wanted  # a smaller scale may leave some out
+    values = {name: collect(cells, results, every, name) for name in names}
+    best = {name: best_keys(values[name], every, metric_of(name)) for name in names}
     keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
+    wanted = tuple(Column(metric_of(name), name, place) for place in places for name in names)
+    columns = tuple(each for each in wanted if any(each.place(key) in values[each.name] for key in keys)) or wanted
+    common = {axis: str(label) for axis, label in cells[0].labels.items()}  # where an axis does not vary
     rows: dict[Key, list[Entry | None]] = {key: [] for key in keys}
     for column in columns:
-        found = values[column]
-        best = best_keys(found, axes, column.metric)
+        found = values[column.name]
         for key in keys:
-            mine = found.get(key)
-            base = found.get(with_method(key, axes, study.baseline)) if study.baseline else None
+            place = column.place(key)
+            mine = found.get(place)
+            base = found.get(with_method(place, every, study.baseline)) if study.baseline else None
             difference = paired_difference(mine, base) if mine and base and base is not mine else None
-            said = published_for(study, axes, key, column) if study.same_setting else None
-            rows[key].append(Entry(spread(list(mine.values())), difference, key in best, said) if mine else None)
+            labels = common | dict(zip(every, place, strict=True))
+            said = published_for(study, labels, column.name) if study.same_setting else None
+            rows[key].append(Entry(spread(list(mine.values())), difference, place in best[column.name], said) if mine else None)
     done = sum(not results.missing(cell) for cell in cells)
-    return Table(study.title, axes, columns, rows, study.baseline, done, len(cells))
+    undefined = tuple(name for name in names if any(is_undefined(results, cell, name) for cell in cells))
+    left_out = tuple(dict.fromkeys(each.name for each in wanted if each not in columns))
+    return Table(
+        " ".join(study.title.split()), axes, columns, rows, study.baseline, done, len(cells), left_out, study.differs, undefined
+    )
 
 
 def varies(cells: Sequence[Cell], axis: str) -> bool:
@@ -84,23 +99,25 @@ def key_of(cell: Cell, axes: Sequence[str]) -> Key:
 
 
 def with_method(key: Key, axes: Sequence[str], method: str) -> Key:
-    """The key of another method in the same configuration; where methods are the columns, the same key."""
+    """The key of another method in the same configuration."""
     return tuple(method if axis == "method" else label for axis, label in zip(axes, key, strict=True))
 
 
-def collect(
-    cells: Sequence[Cell], results: Results, axes: Sequence[str], across: str | None, column: Column
-) -> dict[Key, dict[int, float]]:
-    """The values of one column: row to seed to value, in the unit that is shown."""
-    label, _, metric = column.name.partition(".")
+def collect(cells: Sequence[Cell], results: Results, axes: Sequence[str], name: str) -> dict[Key, dict[int, float]]:
+    """The values of one metric: labels on the axes to seed to value, in the unit that is shown."""
+    label, _, metric = name.partition(".")
     out: dict[Key, dict[int, float]] = {}
     for cell in cells:
-        if across is not None and str(cell.labels[across]) != column.across:
-            continue
         value = (results.metrics(cell, label) or {}).get(metric)
         if value is not None:
-            out.setdefault(key_of(cell, axes), {})[cell.seed] = value * column.metric.factor
+            out.setdefault(key_of(cell, axes), {})[cell.seed] = value * metric_of(name).factor
     return out
+
+
+def is_undefined(results: Results, cell: Cell, name: str) -> bool:
+    """Whether a metric was measured and is no finite number."""
+    label, _, metric = name.partition(".")
+    return (results.metrics(cell, label) or {}).get(metric, 0.0) is None
 
 
 def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: Metric) -> set[Key]:
@@ -119,14 +136,11 @@ def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: M
     return out
 
 
-def published_for(study: Study, axes: Sequence[str], key: Key, column: Column) -> tuple[float, float | None] | None:
-    """The paper's own figure for a row and column."""
-    labels = dict(zip(axes, key, strict=True))
-    if column.across is not None and study.table.across is not None:
-        labels[study.table.across] = column.across
+def published_for(study: Study, labels: Mapping[str, str], name: str) -> tuple[float, float | None] | None:
+    """The paper's own figure for a metric at a place of the grid."""
     for row in study.published:
-        if column.name in row and all(str(row[axis]) == label for axis, label in labels.items() if axis in row):
-            return as_pair(row[column.name])
+        if name in row and all(str(row[axis]) == label for axis, label in labels.items() if axis in row):
+            return as_pair(row[name])
     return None
 
 

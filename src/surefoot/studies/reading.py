@@ -10,6 +10,7 @@ import yaml
 
 from ..errors import NotFound, SurefootError, UnknownName, nearest
 from ..schemas import check_keys
+from .measuring import MEASUREMENTS
 from .schema import Study, check_study
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -36,9 +37,11 @@ def read_study(name: str, scale: str, changes: Mapping[str, Any] | None = None) 
     return check_study(name, {**at_scale(read_file(name), scale), **(changes or {})})
 
 
-def read_file(name: str) -> dict[str, Any]:
+def read_file(name: str, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The mapping of a study with everything that it extends."""
     path = find_study(name)
+    if path.resolve() in extended_by:
+        raise SurefootError(f"Study '{path}' extends itself.")
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -51,12 +54,34 @@ def read_file(name: str) -> dict[str, Any]:
         raise SurefootError(f"scales of study '{name}' must be a mapping, got {scales!r}.")
     check_keys("scale", scales, SCALES)
     for scale, changed in scales.items():
+        if not isinstance(changed, Mapping | None):
+            raise SurefootError(f"Scale '{scale}' of study '{name}' must be a mapping, got {changed!r}.")
         check_keys(f"key of scale '{scale}'", changed or {}, [*Study.model_fields, "measure_options"])
     parent = given.pop("extends", None)
     if parent is None:
-        return given
-    beside = path.parent / f"{parent}.yaml"
-    return merged(read_file(str(beside) if beside.is_file() else str(parent)), given)
+        found = given
+    else:
+        beside = path.parent / f"{parent}.yaml"
+        above = str(beside) if beside.is_file() else str(parent)
+        found = merged(read_file(above, (*extended_by, path.resolve())), given)
+    check_labels(name, given, found)
+    return found
+
+
+def check_labels(name: str, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """What a file changes by label must be somewhere in the study, at whatever scale: other options would reach nothing."""
+    everywhere = [found, *(scale for scale in (found.get("scales") or {}).values() if scale)]
+    grid = set().union(*map(labels_of, everywhere))
+    measured = set(MEASUREMENTS.names)
+    for each in everywhere:
+        for label, own in mapping(each.get("measure")).items():
+            measured |= {label, str(mapping(own).get("measurement", label))}
+    for own in [given, *(scale for scale in (given.get("scales") or {}).values() if scale)]:
+        check_keys("training_of (a model or data of this study)", mapping(own.get("training_of")), sorted(grid))
+        options = own.get("measure_options") or {}
+        if not (isinstance(options, Mapping) and all(isinstance(each, Mapping | None) for each in options.values())):
+            raise SurefootError(f"measure_options of study '{name}' must be options by measurement, got {options!r}.")
+        check_keys("measurement (of measure_options)", options, sorted(measured))
 
 
 def find_study(name: str) -> Path:
@@ -87,7 +112,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in over.items():
         if key == "scales":
             before = out.get(key) or {}
-            out[key] = {**before, **{scale: merged(before.get(scale) or {}, new or {}) for scale, new in value.items()}}
+            out[key] = {**before, **{scale: merged(before.get(scale) or {}, new or {}) for scale, new in (value or {}).items()}}
         else:
             out[key] = deep(out.get(key), value) if key in MERGED else value
     return out
@@ -112,8 +137,9 @@ def at_scale(given: Mapping[str, Any], scale: str) -> dict[str, Any]:
     measure = out.get("measure") or {}
     if isinstance(measure, Mapping):
         out["measure"] = {label: with_options(label, own, options) for label, own in measure.items()}
-    kept = {label: value for label, value in (out.get("training_of") or {}).items() if label in labels_of(out)}
-    return {**out, "training_of": kept}
+    if isinstance(out.get("training_of"), Mapping):
+        out["training_of"] = {label: value for label, value in out["training_of"].items() if label in labels_of(out)}
+    return out
 
 
 def with_options(label: str, own: Any, options: Mapping[str, Any]) -> Any:
@@ -125,7 +151,12 @@ def with_options(label: str, own: Any, options: Mapping[str, Any]) -> Any:
 
 
 def labels_of(study: Mapping[str, Any]) -> set[str]:
-    return {*(study.get("models") or {}), *(study.get("data") or {})}
+    return {*mapping(study.get("models")), *mapping(study.get("data"))}
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A mapping as it is, and nothing else; what is wrong is refused when the study is checked."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:

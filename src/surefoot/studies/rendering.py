@@ -18,6 +18,8 @@ from .winning import Wins
 NOISE, UNKNOWN = "≈", "?"
 SPELLED = {letter: rf"\{letter}" for letter in "&%$#_{}"}  # letters that mean something else in LaTeX
 SPELLED |= {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+SPELLED |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
+SPELLED |= {"[": "{[}", "*": "{*}"}  # which \\ of the row above would take for its own
 
 
 def render(table: Table, format: str) -> str:
@@ -38,8 +40,8 @@ def markdown(table: Table) -> str:
 
 
 def line(words: list[str]) -> str:
-    """A row of Markdown; a bar in a name is no border."""
-    return "| " + " | ".join(word.replace("|", r"\|") for word in words) + " |"
+    """A row of Markdown; a bar in a name is no border, and what looks like a tag is none."""
+    return "| " + " | ".join(word.replace("|", r"\|").replace("<", "&lt;") for word in words) + " |"
 
 
 def cell(entry: Entry | None, metric: Metric) -> str:
@@ -82,6 +84,11 @@ def notes(table: Table) -> list[str]:
         )
     if UNKNOWN in marks:
         out.append(f"{UNKNOWN}: one seed, which cannot tell a difference from noise.")
+    if table.differs and any(entry and entry.published for entries in table.rows.values() for entry in entries):
+        out.append(f"[paper]: {table.differs}")
+    if table.undefined:
+        out.append(f"Not finite in some cells, which their means leave out: {', '.join(table.undefined)}.")
+    out.append(f"No cell has {', '.join(table.left_out)}." if table.left_out else "")
     return [text for text in out if text]
 
 
@@ -113,6 +120,7 @@ def plain_cell(entry: Entry | None, metric: Metric) -> dict[str, Any] | None:
         "mark": mark_of(away),
         "best": entry.best,
         "difference": between,
+        "paper": None if entry.published is None else pair(entry.published, metric),
     }
 
 
@@ -137,8 +145,9 @@ def differences(table: Table) -> str:
                 value, low, high = (number(end, column.metric, "+", largest) for end in ends)
                 interval = f" ({low} to {high})" if difference.count > 1 else ""
                 shown.append(f"{value}{interval} {mark_of(difference)}".strip())
-        seeds = max(difference.count for difference in found if difference is not None)
-        lines.append(line([*key, str(seeds), *shown]))
+        counts = {difference.count for difference in found if difference is not None}
+        seeds = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+        lines.append(line([*key, seeds, *shown]))
     return "\n".join(lines) + "\n" if len(lines) > 4 else ""
 
 
@@ -149,19 +158,29 @@ def wins_text(wins: Wins) -> str:
     return f"Best {name} in so many of {wins.configurations} configurations: {', '.join(rows)}.\n"
 
 
-def published_text(study: Study) -> str:
-    """The paper's own figures apart from ours, where the setting is another one."""
+def published_apart(study: Study) -> dict[str, Any] | None:
+    """The paper's own figures as a table of words, where the setting is another one than ours."""
     if study.same_setting or not study.published:
-        return ""
+        return None
     names = list(dict.fromkeys(name for row in study.published for name in row if name not in AXES))
     axes = [axis for axis in AXES if any(axis in row for row in study.published)]
     where = " ".join(word for word in (study.paper, study.place) if word)
-    lines = [f"**The paper's own figures ({where}), in another setting: not to be compared with ours number by number**", ""]
-    lines += [line([*axes, *(metric_of(name).name for name in names)]), line(["---"] * len(axes) + ["---:"] * len(names))]
+    rows = []
     for row in study.published:
         shown = [pair(as_pair(row[name]), metric_of(name)) if name in row else "-" for name in names]
-        lines.append(line([*(str(row.get(axis, "")) for axis in axes), *shown]))
-    return "\n".join(lines) + "\n"
+        rows.append([*(str(row.get(axis, "")) for axis in axes), *shown])
+    title = f"The paper's own figures ({where}), in another setting: not to be compared with ours number by number"
+    return {"title": title, "axes": axes, "columns": [metric_of(name).name for name in names], "rows": rows}
+
+
+def published_text(study: Study) -> str:
+    """The paper's own figures apart from ours, as Markdown."""
+    found = published_apart(study)
+    if found is None:
+        return ""
+    head = line([*found["axes"], *found["columns"]])
+    below = line(["---"] * len(found["axes"]) + ["---:"] * len(found["columns"]))
+    return "\n".join([f"**{found['title']}**", "", head, below, *map(line, found["rows"])]) + "\n"
 
 
 def comma_separated(table: Table) -> str:
@@ -207,7 +226,7 @@ def latex_cell(entry: Entry | None, metric: Metric) -> str:
     )
     mark = mark_of(entry.difference).replace(NOISE, r"\approx")
     noise = f"^{{{mark}}}" if mark else ""
-    said = "" if entry.published is None else f" [{entry.published[0]:g}]"
+    said = "" if entry.published is None else f" [{number(entry.published[0], metric)}]"
     return f"${mean}{spread}{noise}${said}".replace(",", "{,}")
 
 

@@ -33,7 +33,7 @@ class Results:
         """What was measured, or None if it has not been, or was under other defaults than today's."""
         record = self.read(cell.name)
         found = record.get("measurements", {}).get(cell.measure_name(label))
-        if found is None or not agree(record["recipe"], plain(whole(cell.recipe))):
+        if found is None or not agree(record["recipe"], plain(whole(cell.recipe, cell.trained))):
             return None
         if not agree(found["options"], plain(cell.measure[label][1])):
             return None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import SurefootError, UnknownName, require
+from ..objectives.methods import OBJECTIVES
 from ..schemas import check_keys
 from .measuring import check_measure, validation_only
+from .metrics import metric_of
 
 AXES = ("data", "model", "fraction", "method")
 Section = str | dict[str, Any]
@@ -38,18 +40,19 @@ class Study(BaseModel):
     data: dict[str, Section]
     fractions: tuple[float, ...] = (1.0,)
     seeds: int = Field(default=3, ge=1)
-    seeds_of: dict[str, int] = {}  # for methods that get another number
+    seeds_of: dict[str, Annotated[int, Field(ge=1)]] = {}  # for methods that get another number
     training: dict[str, Any] = {}
     training_of: dict[str, dict[str, Any]] = {}  # for models or data that need another setting
-    objective_options: dict[str, dict[str, Any]] = {}  # for every method of an objective
+    objective_options: dict[str, dict[str, Any]] = {}  # for every method of an objective that does not say them itself
     augmentation: dict[str, Any] | None = None
     trained: bool = True  # False measures pretrained weights as they are
     baseline: str | None = None
     measure: dict[str, dict[str, Any]]
     select: str | None = None  # the metric that chooses among methods, on validation only
     table: Layout = Layout()
-    published: tuple[dict[str, Any], ...] = ()
+    published: tuple[dict[str, Any], ...] = ()  # labels of a place, and the paper's `87.6` or `[87.6, 0.5]` for metrics
     same_setting: bool = False  # whether the paper's figures may stand beside ours
+    differs: str | None = None  # what is not the same all the same, told below figures that stand beside ours
 
 
 def check_study(name: str, given: Mapping[str, Any]) -> Study:
@@ -74,6 +77,8 @@ def check_study(name: str, given: Mapping[str, Any]) -> Study:
         for method in names:
             if method not in study.methods:
                 raise UnknownName(f"{kind} ({known_methods[0]})", method, study.methods)
+    used = [each if isinstance(each, str) else str(each.get("name")) for each in study.methods.values()]
+    check_keys("objective (of objective_options)", study.objective_options, [*OBJECTIVES.names, *used])
     for label in study.training_of:
         if label not in (*study.models, *study.data):
             raise UnknownName("training_of (a model or data of this study)", label, [*study.models, *study.data])
@@ -82,8 +87,16 @@ def check_study(name: str, given: Mapping[str, Any]) -> Study:
     for metric in (*study.table.columns, *[m for m in (study.table.wins, study.select) if m]):
         if metric.partition(".")[0] not in study.measure:
             raise UnknownName("measurement", metric.partition(".")[0], study.measure)
+    for kind, chosen in (("select", study.select), ("wins", study.table.wins)):
+        if chosen is not None and metric_of(chosen).higher_is_better is None:
+            raise SurefootError(f"{kind} of study '{name}' must be a metric that is better up or down, got '{chosen}'.")
     if study.select is not None:
         for label, (kind, _) in checked.items():
             if kind not in validation_only():
                 raise SurefootError(f"Study '{name}' selects, so it may measure on validation only, and '{label}' does not.")
+    for row in study.published:
+        for key in [key for key in row if key not in AXES]:
+            numbers = row[key] if isinstance(row[key], list) else [row[key]]
+            right = len(numbers) in (1, 2) and all(isinstance(number, (int, float)) for number in numbers)
+            require(right, f"published.{key} of study '{name}'", "a number, or [mean, deviation]", row[key])
     return study

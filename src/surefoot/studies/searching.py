@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from statistics import fmean
 from typing import Any
 
 from ..errors import SurefootError, UnknownName, require
-from ..objectives.methods import load_method
+from ..objectives.methods import build_objective, load_method
 from ..schemas import check_options, defaults_of, parse_value
 from ..seeds import derive
 from .cells import Cell
-from .layout import Column, collect
+from .layout import collect
 from .metrics import metric_of
 from .results import Results
-from .schema import Study
-from .statistics import spread
+from .schema import AXES, Study
 
 FACTOR = 4.0  # how far random draws go from a default, where no range is given
 
@@ -30,7 +29,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
         name, equals, text = setting.partition("=")
         if not (name and equals and text):
             raise SurefootError(f"--grid takes NAME=VALUE,VALUE, got '{setting}'.")
-        out[name] = [parse_value(value) for value in text.split(",")]
+        out.setdefault(name, []).extend(parse_value(value) for value in text.split(","))
     return out
 
 
@@ -44,7 +43,8 @@ def grid_methods(objective: str, grid: Mapping[str, Sequence[Any]]) -> dict[str,
 def random_methods(objective: str, grid: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> dict[str, Any]:
     """So many random points: uniform over the given values, log-uniform within a factor of 4 of other positive defaults.
 
-    Given values alone make draws from the grid; nothing given searches every positive number of the constructor.
+    Given values alone make draws from the grid; nothing given searches every positive number of the constructor. Points that
+    the constructor refuses are drawn again.
     """
     require(count >= 1, "random", "at least 1", count)
     check_arguments(objective, grid)
@@ -56,10 +56,21 @@ def random_methods(objective: str, grid: Mapping[str, Sequence[Any]], count: int
         point = {name: draws.choice(list(values)) for name, values in grid.items()}
         point |= {name: float(f"{value * FACTOR ** draws.uniform(-1, 1):.3g}") for name, value in free.items()}
         label, section = method(objective, point)
-        found[label] = section
+        if fits(objective, point):
+            found[label] = section
         if len(found) == count:
             break
+    require(bool(found), "grid", f"values that {objective} takes", dict(grid))
     return found
+
+
+def fits(objective: str, point: Mapping[str, Any]) -> bool:
+    """Whether the constructor takes these values together."""
+    try:
+        build_objective(objective, dict(point))
+    except SurefootError:
+        return False
+    return True
 
 
 def searchable(objective: str) -> dict[str, float]:
@@ -95,14 +106,18 @@ class Choice:
 
 
 def choose(study: Study, cells: Sequence[Cell], results: Results) -> Choice | None:
-    """The best method by the metric that the study selects on; None while nothing is measured."""
+    """The best method by the metric that the study selects on, over the configurations and seeds that all methods have.
+
+    None while there are none.
+    """
     assert study.select is not None
-    column = Column(metric_of(study.select), study.select)
-    found = collect(cells, results, ("method",), None, column)
-    means = {key[0]: spread(list(values.values())).mean for key, values in found.items()}
-    if not means:
+    by_method: dict[str, dict[tuple[Any, ...], float]] = {}
+    for (*configuration, method), values in collect(cells, results, AXES, study.select).items():
+        for seed, value in values.items():
+            by_method.setdefault(method, {})[*configuration, seed] = value
+    shared = set.intersection(*map(set, by_method.values())) if by_method else set()
+    if not shared:
         return None
-    down = column.metric.higher_is_better is not False
-    order = sorted(means.items(), key=lambda item: -item[1] if down else item[1])
-    order = [item for item in order if not math.isnan(item[1])]
+    means = {method: fmean(values[place] for place in shared) for method, values in by_method.items()}
+    order = sorted(means.items(), key=lambda item: item[1], reverse=bool(metric_of(study.select).higher_is_better))
     return Choice(study.select, order[0][0], study.methods[order[0][0]], tuple(order))

@@ -8,7 +8,7 @@ from ..data.dataset import whole
 from ..errors import SurefootError
 from ..geometry import cone_index, far_features, far_regions
 from .answer_measurements import Metrics
-from .cell_runs import alone, run_folder
+from .cell_runs import alone, run_folder, take_up
 from .cells import digest, identity
 from .geometry_measurements import seen
 from .subjects import Subject
@@ -35,7 +35,7 @@ def plane_start(
     before, _ = seen(replace(subject, model=model), max_images)
     with alone(subject.work, name):
         folder = run_folder(subject.work, name)
-        run = subject.recipe.run(model=model, output=folder, device=str(subject.device), progress=False)
+        run = take_up(subject.recipe, folder, str(subject.device), model)
     after, labels = seen(replace(subject, model=run.model), max_images)
     right = after.logits.argmax(1) == labels
     found = cone_index(run.model.head, after.features[right])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .cells import Cell
-from .layout import Column, best_keys, collect
+from .layout import best_keys, collect
 from .metrics import metric_of
 from .results import Results
 from .schema import AXES
@@ -24,8 +24,7 @@ class Wins:
 
 def count_wins(cells: Sequence[Cell], results: Results, metric: str) -> Wins:
     """Wins and ties by the mean over seeds, in configurations where every method has a result."""
-    column = Column(metric_of(metric), metric)
-    found = collect(cells, results, AXES, None, column)
+    found = collect(cells, results, AXES, metric)
     methods = list(dict.fromkeys(str(cell.labels["method"]) for cell in cells))
     place = AXES.index("method")
     by_configuration: dict[tuple[str, ...], set[str]] = {}
@@ -33,7 +32,7 @@ def count_wins(cells: Sequence[Cell], results: Results, metric: str) -> Wins:
         by_configuration.setdefault(key[:place], set()).add(key[place])
     complete = {key for key, present in by_configuration.items() if present == set(methods)}
     winners: dict[tuple[str, ...], list[str]] = {}
-    for key in best_keys(found, AXES, column.metric):
+    for key in best_keys(found, AXES, metric_of(metric)):
         if key[:place] in complete:
             winners.setdefault(key[:place], []).append(key[place])
     wins, ties = dict.fromkeys(methods, 0), dict.fromkeys(methods, 0)

@@ -20,7 +20,9 @@ from typing import Any
 import torch
 
 from ..data.dataset import Dataset
+from ..errors import SurefootError
 from ..models.prediction import pick_device
+from ..plain import plain
 from ..training.recipes import Recipe
 from ..version import VERSION
 from .cell_runs import alone, run_folder, train
@@ -45,7 +47,8 @@ def run_job(job: Job) -> list[str]:
     torch.set_num_threads(job.threads)
     recipe, results, work = Recipe.check(yaml.safe_load(job.recipe)), Results(job.results), Path(job.work)
     with alone(work, f"{job.cell}.results"):
-        results.begin(job.cell, whole(recipe), {"surefoot": VERSION, "versions": versions(), "data_label": job.data_label})
+        origin = {"surefoot": VERSION, "versions": versions(), "data_label": job.data_label}
+        results.begin(job.cell, whole(recipe, job.trained), origin)
     try:
         subject = subject_of(job, recipe, work, results)
     except Exception:
@@ -58,7 +61,7 @@ def run_job(job: Job) -> list[str]:
         print(f"measuring {label}", flush=True)
         try:
             seen = subject.without_test() if name in validation_only() else subject
-            metrics = MEASUREMENTS.load(name)(seen, **options)
+            metrics = numbers(name, MEASUREMENTS.load(name)(seen, **options))
         except Exception:
             traceback.print_exc()
             failed.append(label)
@@ -67,6 +70,13 @@ def run_job(job: Job) -> list[str]:
         with alone(work, f"{job.cell}.results"):  # another study may add to the same cell
             results.add(job.cell, measure_digest(job.cell, measure), measure, metrics, about)
     return failed
+
+
+def numbers(name: str, found: Any) -> dict[str, float]:
+    """What a measurement gave, if it is what a table can show."""
+    if not (isinstance(found, dict) and all(isinstance(value, int | float | None) for value in plain(found).values())):
+        raise SurefootError(f"Measurement '{name}' must give a dictionary of numbers, got {found!r}.")
+    return found
 
 
 def subject_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Subject:

@@ -27,6 +27,10 @@ CALIBRATION = "calibration.safetensors"
 AUDIT, AUDIT_DATA = ("audit.json", "report.html"), "audit-data"
 
 
+class OtherRun(SurefootError):
+    """A folder that holds the run of another recipe."""
+
+
 @dataclass(frozen=True)
 class Run:
     """A finished training run."""
@@ -58,7 +62,7 @@ def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Pat
     if overwrite:
         remove_run(folder)
     elif (folder / RECIPE).is_file() and what_is_run((folder / RECIPE).read_text("utf-8")) != what_is_run(recipe.to_yaml()):
-        raise SurefootError(f"'{folder}' holds another recipe's run; choose another output or pass overwrite (--overwrite).")
+        raise OtherRun(f"'{folder}' holds another recipe's run; choose another output or pass overwrite (--overwrite).")
     write_text(folder / RECIPE, recipe.to_yaml())
     return folder
 
