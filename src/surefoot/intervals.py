@@ -10,4 +10,5 @@ def wilson(correct: int, count: int) -> dict[str, float]:
     z, share = NORMAL_95, correct / count
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
-    return {"accuracy": share, "low": min(centre - half, share), "high": max(centre + half, share)}
+    low, high = max(min(centre - half, share), 0.0), min(max(centre + half, share), 1.0)  # rounding leaves neither side
+    return {"accuracy": share, "low": low, "high": high}

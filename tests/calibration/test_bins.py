@@ -63,6 +63,19 @@ def test_the_data_of_the_diagram():
     assert table.intervals[0].isnan().all()
 
 
+def test_wilsons_interval():
+    """Where |p - share| = z sqrt(p (1 - p) / n), Wilson's definition; and inside [0, 1], where rounding would leave it."""
+    for right, count in ((1, 3), (7, 10), (95, 100)):
+        found, share = wilson(right, count), right / count
+        for end in (found["low"], found["high"]):
+            assert abs(end - share) == pytest.approx(1.959964 * (end * (1 - end) / count) ** 0.5)
+        assert found["low"] < share < found["high"]
+    for count in range(1, 200):
+        none, all_right = wilson(0, count), wilson(count, count)
+        assert (none["low"], all_right["high"]) == (0, 1)
+        assert none["high"] == pytest.approx(1 - all_right["low"])
+
+
 def test_bins_of_different_numbers_do_not_merge():
     with pytest.raises(SurefootError, match="bins must be 5 to be merged"):
         _ = reliability(random_predictions(4, 3, 0), 5) + reliability(random_predictions(4, 3, 0), 6)

@@ -299,3 +299,16 @@ def test_what_is_given_is_left_alone(method, dtype):
     found = FITS[method](given_)
     assert found.apply(given_.logits).dtype == dtype
     assert torch.equal(given_.logits, logits)
+
+
+def test_half_precision_is_repaired_in_float32():
+    """Divided in half precision, neighbouring logits become equal, and the first of them is the answer."""
+    given_ = random_predictions(30_000, 10, 0, dtype=torch.float32)
+    half = Predictions.from_logits((0.65 * given_.logits).bfloat16(), given_.labels)
+    found = fit_temperature(half)
+    assert not torch.equal(found.apply(half.logits).argmax(1), half.classes)
+    for repaired in (found.calibrate(half, allow_leakage=True), cross_fit_temperature(half).calibrate(half)):
+        assert torch.equal(repaired.classes, half.classes)
+    full = Predictions.from_logits(half.logits.float(), given_.labels)
+    head = nn.Linear(3, 10)
+    assert scale_features(half, head).scale == pytest.approx(scale_features(full, head).scale, rel=1e-12)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score, top_k_accuracy_score
 
 from surefoot.calibration import Predictions, difference, reliability, scores
+from surefoot.calibration.bootstrap import estimate
 from surefoot.calibration.scoring import NAMES, estimates
 from surefoot.errors import SurefootError, UnknownName
 
@@ -169,6 +170,15 @@ def test_one_score_alone_is_what_it_is_among_all(name):
     found = random_predictions(60, 5, 1)
     alone, among = estimates(found, [name], intervals=20)[name], getattr(scores(found, intervals=20), name)
     assert (alone, alone.low, alone.high) == pytest.approx((among, among.low, among.high), abs=1e-12)
+
+
+def test_an_interval_is_from_the_2_5_to_the_97_5_percentile():
+    found = estimate(0.4, torch.arange(1001, dtype=torch.float64) / 1000)
+    assert (found, found.low, found.high) == pytest.approx((0.4, 0.025, 0.975))
+    with_gaps = estimate(
+        0.4, torch.tensor([0.1, float("nan"), 0.3], dtype=torch.float64)
+    )  # a draw without mistakes has no AUROC
+    assert (with_gaps.low, with_gaps.high) == pytest.approx((0.105, 0.295))
 
 
 def test_intervals_have_their_coverage():

@@ -55,6 +55,8 @@ def test_trades_against_a_plain_loop(net, images):
     terms = TRADES(eps, steps, step)(net, images, LABELS, generator=generator(3))
     assert terms.total.item() == pytest.approx(expected.item(), rel=1e-4)
     assert terms.parts["robustness"] > 0
+    ours, theirs = (torch.autograd.grad(loss, net[-1].weight)[0] for loss in (terms.total, expected))
+    assert torch.allclose(ours, theirs, rtol=1e-3, atol=1e-4)  # through both sides of the divergence
 
 
 def test_no_budget_is_cross_entropy(net, images):

@@ -27,6 +27,27 @@ def test_soft_labels_by_hand():
     assert torch.allclose(Focal(2.0)(nn.Identity(), LOGITS, q).total, focal)
 
 
+def test_mixed_precision_rounds_neither_shares_nor_losses():
+    """Logits come in bfloat16; 0.9 would become 0.8984 in it, and a loss of 0.9107 0.9102."""
+    logits = (4 * LOGITS).bfloat16()
+    exact = logits.double().log_softmax(1)
+    soft = 0.9 * F.one_hot(LABELS, 4) + 0.1 / 4
+    with torch.autocast("cpu", torch.bfloat16):
+        found = {
+            "soft": CrossEntropy()(nn.Identity(), logits, soft).total,
+            "focal": Focal(2.0)(nn.Identity(), logits, LABELS).total,
+            "soft focal": Focal(2.0)(nn.Identity(), logits, soft).total,
+        }
+    own = exact[torch.arange(6), LABELS]
+    expected = {
+        "soft": -(soft * exact).sum(1).mean(),
+        "focal": -((1 - own.exp()) ** 2 * own).mean(),
+        "soft focal": -(soft * (1 - exact.exp()) ** 2 * exact).sum(1).mean(),
+    }
+    for name, value in expected.items():
+        assert found[name].item() == pytest.approx(value.item(), rel=1e-5), name
+
+
 def test_class_weights_by_hand():
     weights = torch.tensor([1.0, 2.0, 0.5, 3.0], dtype=torch.float64)
     losses = -LOGITS.log_softmax(1)[torch.arange(6), LABELS]

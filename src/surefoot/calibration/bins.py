@@ -31,12 +31,12 @@ class ReliabilityBins:
     @classmethod
     def of(cls, confidences: Tensor, correct: Tensor, bins: int) -> ReliabilityBins:
         """The bins of some answers."""
-        confidences = confidences.double()
+        confidences, correct = confidences.double().cpu(), correct.cpu()
         place = bin_of(confidences, bins)
         units, spread = ((values / UNIT).round().long() for values in (confidences, confidences * (1 - confidences)))
 
         def summed(values: Tensor) -> Tensor:
-            return torch.zeros(bins, dtype=torch.long).index_add_(0, place, values.cpu())
+            return torch.zeros(bins, dtype=torch.long).index_add_(0, place, values)
 
         return cls(place.bincount(minlength=bins), summed(units), summed(correct.long()), summed(spread))
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from ..errors import require
 from ..seeds import generator
 from ..types import Predictions
+from .repairs import widened
 from .temperature import Temperature, fit_temperature
 
 
@@ -35,8 +36,8 @@ class CrossFit:
 
 def divided(predictions: Predictions, temperatures: Tensor) -> Predictions:
     """Each image's logits divided by its own temperature."""
-    logits = predictions.logits / temperatures.to(predictions.logits).unsqueeze(1)
-    return replace(predictions, logits=logits)
+    logits = widened(predictions.logits)
+    return replace(predictions, logits=logits / temperatures.to(logits).unsqueeze(1))
 
 
 def cross_fit_temperature(predictions: Predictions, seed: int = 0) -> CrossFit:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..errors import require
 from ..types import Logits, Predictions
-from .repairs import FittedOn, Repair
+from .repairs import FittedOn, Repair, widened
 from .scale_search import best_scale
 
 
@@ -32,6 +32,7 @@ def scale_features(predictions: Predictions, head: nn.Linear) -> FeatureScaling:
     """
     require(head.out_features == predictions.num_classes, "head", f"of {predictions.num_classes} classes", head.out_features)
     bias = torch.zeros(head.out_features) if head.bias is None else head.bias.detach().cpu()
-    lines = predictions.logits - bias.to(predictions.logits)
+    logits = widened(predictions.logits)
+    lines = logits - bias.to(logits)
     found = best_scale(lines, predictions.labels, bias)
     return FeatureScaling(scale=found.value, bias=bias, note=found.note, fitted_on=FittedOn.of(predictions))

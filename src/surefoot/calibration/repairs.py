@@ -56,6 +56,11 @@ class FittedOn:
         return len(predictions) if digest_of(predictions) == self.digest else 0
 
 
+def widened(logits: Logits) -> Logits:
+    """Half precision as float32: its rounding would make neighbouring classes equal, and change which comes first."""
+    return logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+
+
 def digest_of(predictions: Predictions) -> str:
     content = blake2b(digest_size=16)
     for part in (predictions.logits, predictions.labels):
@@ -87,7 +92,7 @@ class Repair(ABC):
                 f"{seen} of {len(predictions)} images were fitted on, so their scores would flatter; "
                 "score others, or pass allow_leakage=True (--allow-leakage)."
             )
-        return replace(predictions, logits=self.apply(predictions.logits))
+        return replace(predictions, logits=self.apply(widened(predictions.logits)))
 
     def save(self, path: str | Path) -> None:
         """Write the repair as safetensors, with the images it has seen."""

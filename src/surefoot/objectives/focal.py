@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from ..errors import require
 from ..types import Images, Labels, Terms
 from .base import Objective, weighted_sum
+from .divergences import log_probabilities
 from .passes import one_pass
 from .targets import as_targets
 
@@ -24,8 +25,8 @@ class Focal(Objective):
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
         logits = one_pass(model, images)
         targets = as_targets(labels, logits)
-        shares = targets if targets.ndim == 2 else F.one_hot(targets, logits.shape[1]).to(logits.dtype)
-        log_p = logits.log_softmax(1)
+        log_p = log_probabilities(logits)
+        shares = targets if targets.ndim == 2 else F.one_hot(targets, logits.shape[1]).to(log_p.dtype)
         doubt = (-torch.expm1(log_p)).clamp_min(torch.finfo(log_p.dtype).tiny)  # 1 - p; its power has a gradient at 0
         loss = -(shares * doubt**self.gamma * log_p).sum(1).mean()
         return weighted_sum(logits, focal=(1, loss))

@@ -12,14 +12,14 @@ from ..types import Labels, Logits, check_labels
 
 
 def as_targets(labels: Tensor, logits: Logits) -> Tensor:
-    """Whole numbers as int64, or images x classes of shares that sum to 1 in the dtype of the logits."""
+    """Whole numbers as int64, or images x classes of shares that sum to 1, in float32 at least: half precision rounds 0.9."""
     if not (labels.ndim == 2 and labels.is_floating_point()):
         return check_labels(labels, logits.shape[1], len(logits))
     require(labels.shape == logits.shape, "soft labels", f"images x classes = {tuple(logits.shape)}", tuple(labels.shape))
     sound = bool((labels >= 0).all() and ((labels.sum(1) - 1).abs() < 1e-4).all()) if labels.device.type == "cpu" else True
     if not sound:
         raise SurefootError("soft labels must be at least 0 and sum to 1 for each image.")
-    return labels.to(logits.dtype)
+    return labels.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def check_class_weights(weights: Sequence[float] | None) -> list[float] | None:

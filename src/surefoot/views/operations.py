@@ -42,7 +42,11 @@ def tone(images: Images, name: str, level: Tensor) -> Images:
 
 
 def shapes(operation: Tensor, level: Tensor, height: int, width: int) -> Tensor:
-    """Matrices: level L turns by floor(3 L) degrees, shears by 0.03 L, or moves by floor(L / 30 of the side) pixels."""
+    """Matrices: level L turns by floor(3 L) degrees, shears by 0.03 L, or moves by floor(L / 30 of the side) pixels.
+
+    Shears are about the centre of the image; the authors' are about its corner, which moves the content by up to 0.015 L of the
+    side besides.
+    """
     sign, size = level.sign(), level.abs()
     chosen = {name: (operation == OPERATIONS.index(name)).to(level.dtype) for name in SHAPES}
     turn = rotations(chosen["rotate"] * sign * (3 * size + 1e-6).floor())
