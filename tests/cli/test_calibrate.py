@@ -77,10 +77,11 @@ def test_errors_are_one_line(surefoot, trained, arguments, message):
     assert [path.name for path in trained.parent.iterdir()] == ["r"]
 
 
-def test_a_copy_is_not_calibrated_again_and_nothing_is_overwritten(surefoot, trained):
+def test_a_copy_is_not_calibrated_again_and_nothing_is_overwritten(surefoot, trained, monkeypatch):
     assert surefoot("calibrate", "r", "--quiet").code == 0
     assert "is calibrated already" in surefoot("calibrate", "r-temperature").err
-    assert "must be a new or empty folder" in surefoot("calibrate", "r").err
+    monkeypatch.setattr("surefoot.cli.calibrate.predict", None)  # refused before any image is looked at
+    assert "must be a new or empty folder, and 'r-temperature' is not: give another" in surefoot("calibrate", "r").err
 
 
 @pytest.mark.parametrize("suffix", ["npz", "csv", "safetensors"])

@@ -15,7 +15,7 @@ from ..calibration.scoring import Scores, scores
 from ..errors import SurefootError, UnknownName
 from ..models.prediction import pick_device, predict
 from ..plain import plain
-from ..training.runs import load_run, write_calibrated
+from ..training.runs import copy_folder, load_run, write_calibrated
 from . import options as flag
 from .targets import data_of_run
 
@@ -45,11 +45,12 @@ def calibrate(
     if split in ("train", "test") and not allow_leakage:
         why = "the model has seen those images" if split == "train" else "its scores there would flatter"
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
+    folder = copy_folder(run, output or target.parent / f"{target.resolve().name}-{method}")
     dataset, place = data_of_run(run, target, data, flag.given(root=root)), pick_device(device)
     bare = run.predictor.to(place)
     before = predict(bare, dataset.split(split).batches(batch_size), place)
     repair = fit_repair(method, before, run.model, source_of(dataset))
-    copy = write_calibrated(run, repair, output or target.parent / f"{target.resolve().name}-{method}")
+    copy = write_calibrated(run, repair, folder)
     shown: dict[str, Any] = {"folder": str(copy.folder), "method": method, "fitted_on": split, "images": len(before)}
     shown |= {"temperature": temperature} if (temperature := getattr(repair, "temperature", None)) else {}
     shown |= {"note": repair.note} if repair.note else {}

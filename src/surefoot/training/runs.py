@@ -135,16 +135,22 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
 
 def write_calibrated(run: Run, repair: Repair, output: str | Path) -> Run:
     """A copy of a run with a repair of its confidences; the weights stay as they are."""
-    folder = Path(output)
-    if run.folder is not None and folder.resolve() == run.folder.resolve():
-        raise SurefootError(f"output must be another folder than the run's own, got '{output}'.")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SurefootError(f"output must be a new or empty folder, and '{folder}' is not.")
+    folder = copy_folder(run, output)
     copy = replace(run, folder=folder, repair=repair)
     write_text(folder / RECIPE, run.recipe.to_yaml())
     repair.save(folder / CALIBRATION)
     finish_run(copy)
     return copy
+
+
+def copy_folder(run: Run, output: str | Path) -> Path:
+    """The folder of a copy, which must be new, so that nothing is written over."""
+    folder = Path(output)
+    if run.folder is not None and folder.resolve() == run.folder.resolve():
+        raise SurefootError(f"output must be another folder than the run's own, got '{output}'.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SurefootError(f"output must be a new or empty folder, and '{folder}' is not: give another (output=, --output).")
+    return folder
 
 
 def without_weights(recipe: Recipe) -> dict[str, Any]:
