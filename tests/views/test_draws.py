@@ -22,6 +22,18 @@ def flat(values, low, high):
     assert values.std().item() == pytest.approx((high - low) / math.sqrt(12), rel=0.04)
 
 
+def recorded(monkeypatch, module):
+    """What is asked of the operations of a module, which add 1 to every image instead."""
+    calls = []
+
+    def add(images, operation, level):
+        calls.append((operation, level))
+        return images + 1
+
+    monkeypatch.setattr(f"surefoot.views.{module}.operate", add)
+    return calls
+
+
 class TestAugMixChains:
     @pytest.mark.parametrize("alpha", [1.0, 0.5])
     def test_chains_are_mixed_by_dirichlet_and_with_the_image_by_beta(self, monkeypatch, alpha):
@@ -43,13 +55,7 @@ class TestAugMixChains:
         assert torch.allclose(white, 1 - m[:, None] + out, atol=1e-5)  # 1 - m is left of the image
 
     def test_length_operation_level_and_direction(self, monkeypatch):
-        calls = []
-
-        def count(chains, operation, level):
-            calls.append((operation, level))
-            return chains + 1
-
-        monkeypatch.setattr("surefoot.views.augmix.operate", count)
+        calls = recorded(monkeypatch, "augmix")
         views.AugMixChains(severity=3, width=1)(torch.zeros(COUNT, 1, 1, 1), generator(0))
         sizes = [len(operation) / COUNT for operation, _ in calls]
         assert sizes == pytest.approx([1, 2 / 3, 1 / 3], abs=0.03)  # 1, 2 or 3 operations, equally often
@@ -71,17 +77,11 @@ class TestAugMixChains:
 @pytest.mark.parametrize("beta", [1.0, 3.0])
 def test_mixed_tone(monkeypatch, beta):
     """One of four operations at one of ten levels, and w of the image is left."""
-    seen = []
-
-    def paint(images, operation, level):
-        seen.append((operation, level))
-        return images + 1
-
-    monkeypatch.setattr("surefoot.views.mixing.operate", paint)
+    calls = recorded(monkeypatch, "mixing")
     changed = views.MixedTone(beta)(torch.zeros(COUNT, 1, 1, 1), generator(0)).flatten()
     assert changed.mean().item() == pytest.approx(0.5, abs=0.02)
     assert changed.var().item() == pytest.approx(1 / (4 * (2 * beta + 1)), rel=0.06)
-    operation, level = seen[0]
+    ((operation, level),) = calls
     assert (operation.bincount() / COUNT).tolist() == pytest.approx([1 / 4] * 4, abs=0.02)
     assert (level.long().bincount() / COUNT).tolist() == pytest.approx([0] + [1 / 10] * 10, abs=0.015)
     assert torch.equal(level, level.round())
