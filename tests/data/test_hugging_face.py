@@ -132,6 +132,26 @@ def test_words_and_no_division(published: Published) -> None:
     assert labels_by_grey(data) == ["dog", "cat"] * 20
 
 
+def test_splits_that_are_there(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    published.write({"label": datasets.Value("int64")}, {"label": [0, 1] * 5}, split="test")
+    data = published.load()
+    assert [len(data.split(s)) for s in ("train", "calibration", "validation", "test")] == [0, 0, 0, 10]
+    published.write({"label": datasets.Value("int64")}, {"label": [0, 1] * 20}, split="train")
+    read = datasets.load_dataset
+    monkeypatch.setattr("datasets.load_dataset", lambda *a, **k: {**(found := read(*a, **k)), "extra": found["test"]})
+    data = published.load()
+    assert [len(data.split(s)) for s in ("train", "calibration", "validation", "test")] == [32, 4, 4, 10]
+    assert data.notes == ("splits beside train, test are left out: extra",)
+
+
+def test_two_splits_of_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("datasets.load_dataset", lambda name, cache_dir: {"val": [1], "validation": [1]})
+    with pytest.raises(SurefootError, match="two splits for validation: val, validation"):
+        sf.load_data("hfds/x")
+
+
 def test_hidden_labels_are_refused(published: Published) -> None:
     from datasets import ClassLabel
 

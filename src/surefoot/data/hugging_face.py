@@ -11,17 +11,15 @@ import torch
 
 from ..errors import SurefootError, UnknownName
 from ..types import Labels
-from .augmentation import Augmentation
 from .class_maps import read_class_map, renumber_classes
 from .collection import Collection, common_size, places
-from .folders import LABEL_COLUMNS, SPLIT_FOLDERS
+from .folders import AUGMENTATION, LABEL_COLUMNS, SPLIT_FOLDERS
 from .readers import check_label, check_package
 from .reading import read_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-AUGMENTATION = Augmentation(crop_padding=0.125, flip=True)
 SAMPLE = 8  # images of each split whose size is looked at
 
 
@@ -60,7 +58,8 @@ def load_hugging_face(name: str, root: str | None, class_map: str | None) -> Col
     given = places({split: len(table) for split, table in chosen.items()})
     source = Rows(undecoded, tuple(int(indices[0]) for indices in given.values()), image)
     notes = (f"splits beside {', '.join(tables)} are left out: {', '.join(left_out)}",) if left_out else ()
-    return Collection(source, labels, names, given if len(given) > 1 else {}, augmentation=AUGMENTATION, notes=notes)
+    divided = {} if list(tables) == ["train"] else given  # all images are published as `train` where nobody divided them
+    return Collection(source, labels, names, divided, augmentation=AUGMENTATION, notes=notes)
 
 
 def name_and_column(name: str) -> tuple[str, str | None]:
@@ -83,6 +82,8 @@ def open_tables(name: str, published: str, root: str | None) -> tuple[dict[str, 
     for split, usual in SPLIT_FOLDERS.items():
         for called in found:
             if called.lower() in usual and len(found[called]):
+                if split in tables:
+                    raise SurefootError(f"Data '{name}' have two splits for {split}: {', '.join(found)}.")
                 tables[split] = found[called]
     if not tables:
         raise SurefootError(f"Data '{name}' have none of the splits {', '.join(SPLIT_FOLDERS)}: {', '.join(found)}.")

@@ -12,10 +12,10 @@ from torch import Tensor
 from ..errors import SurefootError
 from ..seeds import generator
 from ..types import Batch
-from .augmentation import Augmentation
 from .class_maps import read_class_map, renumber_classes
 from .collection import CARVED, places
 from .dataset import Dataset, to_pixels
+from .folders import AUGMENTATION
 from .preprocessing import Preprocessing
 from .readers import check_label, check_package
 from .reading import to_rgb
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SPLIT_NAMES = {"train": ("train",), "validation": ("validation", "val"), "test": ("test",)}
-AUGMENTATION = Augmentation(crop_padding=0.125, flip=True)
 SHUFFLE_BUFFER = 1024  # images held back to mix a stream
 
 
