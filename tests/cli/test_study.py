@@ -42,6 +42,10 @@ def test_run_show_and_status(surefoot, tiny, here):
     assert first.code == 0
     assert "| cross-entropy |" in first.out
     assert "focal" not in first.out
+    kept = (here / "out" / "results" / "tiny.md").read_text()  # the file is of the whole study, with the command for it
+    assert kept.splitlines()[0].endswith("tiny.yaml --scale smoke --seeds 1 --jobs 1 --results out/results")
+    assert "| focal |" in kept
+    assert "1 of 2 cells are finished" in kept
     rows = json.loads(surefoot("study", "status", tiny, "--results", "out/results", "--json").out)
     assert [row["state"] for row in rows] == ["finished", "to do", "to do", "to do"]
     assert (rows[0]["epochs"], rows[0]["left"], rows[1]["left"]) == (rows[0]["of"], [], ["clean"])

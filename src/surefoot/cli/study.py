@@ -99,9 +99,10 @@ def run(
     used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     place = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
-    flags = {"scale": scale, "root": root and "DIR", "only": only_, "seeds": seeds, "jobs": jobs, "threads": threads}
+    flags = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
     flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
-    save = partial(save_tables, name, command_of(name, flags), chosen, cells, Results(folder))
+    whole = cells_of(chosen, root)  # --only chooses what is computed and printed; the files are of the whole study
+    save = partial(save_tables, name, command_of(name, flags), chosen, whole, Results(folder))
     options: dict[str, Any] = {"threads": each, "device": device, "processes": processes}
     report = run_study(cells, used, Results(folder), place, save=save, progress=not quiet, **options)
     if not quiet:
