@@ -190,7 +190,7 @@ def check_images(images: Images, argument: str = "images") -> None:
     require(images.ndim == 4, argument, "batch x channels x height x width", tuple(images.shape))
     require(images.is_floating_point(), argument, "floating point in [0, 1]", images.dtype)
     if images.numel():
-        low, high = (float(v) for v in images.aminmax())
+        low, high = (float(v) for v in images.detach().aminmax())
         if not (low >= 0 and high <= 1):
             raise SurefootError(f"{argument} must be in [0, 1], got {low:.3g} to {high:.3g}.")
 

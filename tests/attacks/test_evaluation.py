@@ -1,8 +1,11 @@
 """Rates by hand, ensembles, time budgets, resuming, and the signs of false confidence."""
 
+import threading
 import time
+from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from attack_nets import linear_net, pictures, small_net
@@ -308,10 +311,72 @@ def test_fingerprints_tell_apart_what_differs():
         (NoisyEnsemble(Pixel(), GaussianNoise(0.1), 10), NoisyEnsemble(Pixel(), GaussianNoise(0.1), 2)),
         (shifted(0.1), shifted(0.2)),
         (lambda model, images, labels: images, lambda model, images, labels: 1 - images),
+        (Shift(0.1).run, Shift(0.2).run),
+        (Shift(0.1), Shift(0.2)),
+        (Slotted(0.1), Slotted(0.2)),
+        (Named(torch.zeros(20, 20)), Named(torch.eye(20))),
+        (partial(pgd, start=torch.zeros(20, 20)), partial(pgd, start=torch.eye(20))),
+        (partial(pgd, start=np.zeros(2000)), partial(pgd, start=np.arange(2000.0) == 900)),
+        ({"a": [torch.zeros(20, 20)]}, {"a": [torch.eye(20)]}),
+        (with_attribute(scale=1), with_attribute(scale=2)),
+        (with_attribute(sizes=(1, 2)), with_attribute(sizes=(1, 3))),
     ]
     for one, two in pairs:
         assert fingerprint(one) == fingerprint(one) != fingerprint(two)
     assert fingerprint(shifted(0.1)) == fingerprint(shifted(0.1))
+    assert fingerprint(Shift(0.1).run) == fingerprint(Shift(0.1).run)
+    assert fingerprint(Shift(0.1)) == fingerprint(Shift(0.1))
+    own = Shift(0.1)
+    own.again = own.run  # a circle
+    assert fingerprint(own) != fingerprint(Shift(0.1))
+
+
+def test_what_cannot_be_told_apart_is_not_kept(tmp_path):
+    images, labels = four_images()
+    with pytest.raises(SurefootError, match=r"A _thread\.lock cannot be told from another one"):
+        evaluate(Pixel(), images, labels, Shift(threading.Lock()).run, folder=tmp_path)
+
+
+def test_an_attack_of_ones_own_without_a_budget_is_one_point():
+    images, labels = four_images()
+    (point,) = security_curve(Pixel(), images, labels, f"{__name__}:flipped")
+    assert point.eps is None
+    assert float(point.accuracy) == float((Pixel()(1 - images).argmax(1) == labels).double().mean())
+    with pytest.raises(SurefootError, match="flipped has its own budget"):
+        security_curve(Pixel(), images, labels, f"{__name__}:flipped", [0.1])
+
+
+def flipped(model, images, labels):
+    return 1 - images
+
+
+class Shift:
+    """An attack as an object."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def run(self, model, images, labels):
+        return images + self.by
+
+
+class Slotted:
+    __slots__ = ("by",)
+
+    def __init__(self, by):
+        self.by = by
+
+
+@dataclass
+class Named:
+    patch: torch.Tensor
+
+
+def with_attribute(**values):
+    net = nn.Sequential(nn.ReLU())
+    for name, value in values.items():
+        setattr(net[0], name, value)
+    return net
 
 
 class Rounded(nn.Module):

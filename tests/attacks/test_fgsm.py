@@ -30,3 +30,9 @@ def test_in_the_ball_and_in_the_box(eps):
 def test_bad_input():
     with pytest.raises(SurefootError, match="eps must be at least 0, got -1"):
         fgsm(linear_net(), torch.rand(1, 3, 4, 4), torch.tensor([0]), -1)
+
+
+def test_the_callers_graph_is_not_carried_on():
+    images = torch.rand(2, 3, 4, 4, requires_grad=True)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3))
+    assert not fgsm(net, images, torch.tensor([0, 1])).requires_grad

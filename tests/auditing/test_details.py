@@ -74,6 +74,9 @@ def test_groups(answers, tmp_path):
     path.write_text("index,time\nfirst,day\n")
     with pytest.raises(SurefootError, match="must be whole numbers, got 'first'"):
         read_groups(path, "time", answers)
+    path.write_bytes("time\ntagsüber\n".encode("latin-1"))
+    with pytest.raises(SurefootError, match="must be text in UTF-8"):
+        read_groups(path, "time", answers)
     path.write_text("time\na\nb\n")
     with pytest.raises(SurefootError, match="a row for each of 400 images; it has 2"):
         read_groups(path, "time", answers)

@@ -175,3 +175,11 @@ def test_a_gate_imports_no_torch(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.splitlines()[-1] == "0 False"
+
+
+def test_names_with_spaces():
+    audit = small.audit()
+    audit["groups"] = [{"name": "old town", "images": 9, "accuracy": {"value": 0.7, "low": 0.6, "high": 0.8}}]
+    assert holds("groups.old town.accuracy > 0.6", audit)
+    assert not holds("groups.old town.accuracy>0.8", audit)
+    assert holds("groups.old town.accuracy: no worse than b.json by 0.01", audit, baselines={"b.json": audit})

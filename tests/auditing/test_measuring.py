@@ -1,14 +1,22 @@
+import base64
+import io
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import surefoot as sf
 from surefoot.attacks.keeping import fingerprint
+from surefoot.auditing.corrupting import corruption_steps
 from surefoot.auditing.result import AUDIT
+from surefoot.auditing.setting import Setting, Speed
+from surefoot.auditing.sliding import feature_scale_grid
 from surefoot.calibration.repairs import digest_of
-from surefoot.corruptions import COMMON15, NAMES
+from surefoot.corruptions import COMMON15, NAMES, open_copies
+from surefoot.corruptions.published import CorruptedSplit
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.models.prediction import predict
@@ -187,3 +195,79 @@ def test_as_a_table_for_pandas_and_for_a_notebook(audit):
     shown = replace(found, subject={**found.subject, "name": "<b>"})._repr_html_()
     assert f"{found.calibration.ece:.4f}" in shown
     assert "&lt;b&gt;" in shown
+
+
+@pytest.fixture(scope="module")
+def only(small):
+    """One corruption and the geometry of an audit at standard depth."""
+    nothing = {"gaussian_levels": (), "uniform_levels": (), "occlusions": (), "curve_budgets": (), "attacks": ()}
+    few = {"corruptions": ("contrast",), "severities": (1, 2), "corruption_images": 10}
+    return replace(small, name="standard", **few, **nothing)
+
+
+def test_a_class_without_images(run, digits, only, tmp_path):
+    """What is not defined is null in the files, at once and not only when the audit is read again."""
+    rows = digits.test.labels != 3
+    held = replace(digits.test, **{key: getattr(digits.test, key)[rows] for key in ("images", "labels", "indices")})
+    sf.audit(run.predictor, replace(digits, test=held), depth=only, output=tmp_path, progress=False)
+    points = json.loads((tmp_path / "audit-data" / "points.json").read_text())
+    assert "NaN" not in (tmp_path / "audit-data" / "points.json").read_text()
+    shapes = points["geometry"]["class_shapes"]
+    assert shapes["margins"][3] is None
+    assert shapes["margins"][2] is not None
+
+
+@pytest.mark.parametrize("layout", ["arrays", "folders"])
+def test_copies_on_disk(run, digits, only, tmp_path, layout):
+    """The cells are those of the same images generated, rounded to bytes; no copy is held before its step begins."""
+    copies = sf.corruptions.write(digits, tmp_path / "c", names=["contrast"], layout=layout, seed=0, progress=False)
+    depth = replace(only, corruption_images=None)
+    generated, read = (
+        sf.audit(run.predictor, digits, depth=depth, corrupted=folder, progress=False) for folder in (None, copies)
+    )
+    for ours, theirs in zip(generated.corruptions.cells, read.corruptions.cells, strict=True):
+        assert theirs.origin == f"read from {copies}"
+        assert theirs.nll == pytest.approx(ours.nll, rel=0.02)
+        assert theirs.accuracy == pytest.approx(ours.accuracy, abs=0.01)
+    shown, expected = (each.figures["examples"] for each in (read, generated))
+    assert shown["labels"] == expected["labels"]
+    assert pixels(shown["cells"]["contrast/2"]["pictures"][1]) == pytest.approx(
+        pixels(expected["cells"]["contrast/2"]["pictures"][1]), abs=1
+    )
+    setting = Setting(run.predictor, digits, "test", digits.test, depth, "cpu", 64, 0, Speed(0.0, {}), open_copies(copies))
+    held = [value for step in corruption_steps(setting, None) for value in step.work.args]
+    assert not any(isinstance(value, CorruptedSplit) for value in held)
+    with pytest.raises(SurefootError, match="holds 540 images, and the split has 178"):
+        sf.audit(run.predictor, digits, split="calibration", depth=depth, corrupted=copies, progress=False)
+
+
+def pixels(url):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))).astype(int)
+
+
+class Misnamed(torch.nn.Module):
+    """Its `head` is not its last layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.head, self.out = torch.nn.Linear(3072, 16), torch.nn.Linear(16, 10)
+
+    def forward(self, images):
+        return self.out(self.head(images.flatten(1)).relu())
+
+
+def test_the_final_layer_is_found_whatever_its_name(digits, only):
+    net = Misnamed()
+    found = sf.audit(net, digits, depth=only, progress=False)
+    answers = found.predictions
+    expected = feature_scale_grid(answers, net.out.bias)
+    assert found.figures["feature_scales"] == expected
+    assert expected is not None
+
+
+def test_words_that_an_audit_says_itself(digits):
+    with pytest.raises(SurefootError, match="provenance must be without the audit's own name, data, .*, got 'seed'"):
+        sf.audit(torch.nn.Identity(), digits, provenance={"seed": "3"}, progress=False)
+    answers = sf.Predictions.from_logits(torch.rand(4, 2), torch.tensor([0, 1, 0, 1]))
+    with pytest.raises(SurefootError, match="got 'name'"):
+        sf.audit_predictions(answers, provenance={"name": "x"})

@@ -1,6 +1,8 @@
 """Spectral complexity, and the terms and bounds that are reported as what they are."""
 
+import gc
 import math
+import weakref
 
 import pytest
 import torch
@@ -17,7 +19,7 @@ from surefoot.geometry import (
     separation_bound,
     spectral_complexity,
 )
-from surefoot.geometry.layer_norms import LayerCall, frobenius_norm, spectral_norm
+from surefoot.geometry.layer_norms import LayerCall, frobenius_norm, layer_calls, spectral_norm
 from surefoot.geometry.layer_separation import held_out_losses
 from surefoot.seeds import generator
 
@@ -232,3 +234,35 @@ def test_a_convolution_of_its_own_kind_is_refused():
     assert spectral_complexity(nn.Sequential(renamed), images).complexity == pytest.approx(wanted, rel=1e-5)
     normed = nn.Sequential(nn.utils.parametrizations.weight_norm(plain))
     assert spectral_complexity(normed, images).complexity == pytest.approx(wanted, rel=1e-4)
+
+
+def test_no_output_is_kept_longer_than_the_next_layer_needs_it():
+    """Memory is that of a pass, not of all its layers."""
+    alive = []
+
+    class Watching(nn.Conv2d):
+        def forward(self, x):
+            gc.collect()
+            alive.append(sum(reference() is not None for reference in outputs))
+            y = super().forward(x)
+            outputs.append(weakref.ref(y))
+            return y
+
+    outputs = []
+    with torch.no_grad():
+        layer_calls(nn.Sequential(*[Watching(3, 3, 3, padding=1) for _ in range(6)]), torch.rand(2, 3, 8, 8))
+    assert max(alive) == 1  # what enters the layer
+
+
+def test_weights_of_the_model_itself_are_named():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token = nn.Parameter(torch.zeros(3))
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.fc(x + self.token)
+
+    with torch.no_grad():
+        assert layer_calls(Own(), torch.rand(2, 3))[1] == ["Own"]

@@ -146,3 +146,15 @@ def test_fine_features_stay_fine():
     features = torch.tensor([[1000.0, 0.0], [1000.0 + 1e-5, 0.0], [0.0, 1.0]], dtype=torch.float64)
     found = class_shapes(nn.Linear(2, 2), features, torch.tensor([0, 0, 1]))
     assert float(found.dispersions[0]) == pytest.approx(1e-5, rel=1e-3)
+
+
+def test_a_head_that_was_changed_is_found_again():
+    net = nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.ReLU(), nn.Linear(6, 3))
+    images = torch.rand(4, 3, 2, 2)
+    assert head_of(net, images) is net[3]
+    net[3] = nn.Sequential(nn.Dropout(), nn.Linear(6, 3))
+    assert head_of(net, images) is net[3][1]
+    net.append(nn.Linear(3, 5))
+    assert head_of(net, images) is net[4]
+    net[4] = nn.Linear(3, 7)
+    assert head_of(net, images) is net[4]

@@ -8,8 +8,10 @@ from torch import nn
 
 from surefoot import geometry
 from surefoot.errors import SurefootError
+from surefoot.objectives.random_self_ensemble import NoisyEnsemble
 from surefoot.plain import plain
 from surefoot.seeds import generator
+from surefoot.views import GaussianNoise
 
 SEEDED = [
     *("hessian_curvature", "hessian_trace", "input_curvature", "margin_ratio", "noise_stability", "curvature_bounds"),
@@ -132,3 +134,57 @@ def test_progress_is_shown_on_stderr_where_wanted(name, net, points, answers, ca
     out, err = capsys.readouterr()
     assert out == ""
     assert err != ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_inference_mode(name, net, points, answers):
+    """The caller's mode changes nothing, also for images that were made in it."""
+    options = {"generator": generator(0)} if name in [*SEEDED, "hessian_eigenvalues", "loss_change_bound"] else {}
+    expected = values(measure(name, net.double(), points, answers, **options))
+    if options:
+        options["generator"] = generator(0)
+    with torch.inference_mode():
+        found = measure(name, net, points * 1.0, answers.clone(), **options)
+        assert torch.is_inference_mode_enabled()
+    torch.testing.assert_close(values(found), expected)
+
+
+class Averaging(nn.Module):
+    """A layer that keeps a statistic in evaluation mode too, as observers of quantisation do."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("largest", torch.zeros(()))
+
+    def forward(self, x):
+        self.largest.copy_(torch.maximum(self.largest, x.detach().abs().max()))
+        return x
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_buffers_are_as_before(name, net, points, answers):
+    net = nn.Sequential(Averaging(), net.double())
+    measure(name, net, points, answers)
+    assert net[0].largest == 0
+
+
+@pytest.mark.parametrize("name", ["input_curvature", "sensitivity", "radius_estimates"])
+def test_a_randomised_model_is_one_function_at_all_points(name, smooth, points, answers):
+    """Its own draws are the same at the image and beside it: what is left is near to the net without noise."""
+    noisy, plainly = NoisyEnsemble(smooth, GaussianNoise(1e-4), draws=2), nn.Sequential(smooth, nn.LogSoftmax(1))
+    rng = torch.get_rng_state()
+    options = {} if name == "input_curvature" else {"std": 0.001}
+    first, again, expected = (
+        values(measure(name, each, points, answers, generator=generator(0), **options)) for each in (noisy, noisy, plainly)
+    )
+    torch.testing.assert_close(first, expected, rtol=0.02, atol=1e-3)
+    assert torch.equal(again, first)
+    assert torch.equal(torch.get_rng_state(), rng)
+
+
+@pytest.mark.parametrize(
+    "name", ["input_curvature", "hessian_curvature", "hessian_trace", "hessian_eigenvalues", "curvature_bounds"]
+)
+def test_differences_of_gradients_want_single_precision(name, net, points, answers):
+    with pytest.raises(SurefootError, match=r"the model must be of single or double precision here: use model.float\(\), got"):
+        measure(name, net.bfloat16(), points, answers)

@@ -120,3 +120,9 @@ def test_spread_of_the_lowest():
     assert found.names == ("a", "b")
     assert found.values[0].tolist() == [0, 1, 2, 3, 4]
     assert found.values[1].tolist() == [1] * 5
+
+
+def test_small_whole_numbers_are_labels(smooth, points, answers):
+    expected = loss_landscape(smooth, points, answers, resolution=3, generator=generator(0)).loss
+    found = loss_landscape(smooth, points, answers.int(), resolution=3, generator=generator(0)).loss
+    assert torch.equal(found, expected)

@@ -245,6 +245,11 @@ def test_how_to_make_it_again():
     assert row["facts"]["notes"] == "A note on the data."
     assert row["facts"]["corruptions"] == "500 images, generated with seed 0"
     audit = made_up()
+    audit["subject"]["data"] = {}
+    assert provenance_section(models_of([audit])).values["rows"][0]["facts"]["data"] == "given in Python"
+    del audit["subject"]["depth"]
+    assert provenance_section(models_of([audit])).values["rows"][0]["facts"]["data"] == "given as predictions"
+    audit = made_up()
     audit["subject"] |= {"command": "surefoot audit runs/a b", "recipe": {"seed": 3}}
     row = provenance_section(models_of([audit])).values["rows"][0]
     assert (row["command"], row["recipe"]) == ("surefoot audit runs/a b", '{\n "seed": 3\n}')

@@ -6,7 +6,7 @@ from torch import nn
 
 import surefoot as sf
 from surefoot.data.augmentation import Augmentation
-from surefoot.errors import SurefootError
+from surefoot.errors import SurefootError, UnknownName
 
 
 def weights(model):
@@ -122,3 +122,17 @@ def test_class_counts_must_agree(digits):
     model = sf.load_model("small-resnet", num_classes=7, seed=0)
     with pytest.raises(SurefootError, match="The model has 7 classes and the data 10"):
         sf.fit(model, sf.objectives.CrossEntropy(), digits, progress=False)
+
+
+def test_a_method_by_name(digits):
+    def trained(objective):
+        net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))
+        nn.init.zeros_(net[1].weight)
+        nn.init.zeros_(net[1].bias)
+        return sf.fit(sf.adapt(net, 0.5, 0.5, 32), objective, digits, epochs=1, progress=False)
+
+    named, given = trained("focal"), trained(sf.objectives.Focal())
+    assert named.recipe.objective == given.recipe.objective
+    assert torch.equal(named.model.module[1].weight, given.model.module[1].weight)
+    with pytest.raises(UnknownName, match="Did you mean 'focal'"):
+        trained("foccal")

@@ -205,3 +205,10 @@ def test_tensorboard(digits, tmp_path):
     found = EventAccumulator(str(events.parent))
     found.Reload()
     assert len(found.Scalars("validation_accuracy")) == 2
+
+
+def test_steps_count_the_warm_up():
+    """The decay is where it is asked for, whatever the warm-up before it."""
+    found = rates("step", warmup=1, decay_epochs=[2, 4])
+    assert found[:5] == pytest.approx([0.02 + k * 0.08 / 5 for k in range(5)])
+    assert found[5:] == pytest.approx([0.1] * 5 + [0.01] * 10 + [0.001] * 10)

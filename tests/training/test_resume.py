@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 import surefoot as sf
+from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError
 from surefoot.files import read_tensors
 from surefoot.training import loop
@@ -143,6 +145,14 @@ def test_a_loss_that_is_not_finite(digits, tmp_path):
     with pytest.raises(SurefootError, match="The loss is not finite at epoch 3, step 3: extra. Lower learning_rate"):
         sf.fit(build(), Breaks(), digits, epochs=4, output=tmp_path / "r", progress=False)
     assert [path.name for path in state_files(tmp_path / "r")] == ["epoch-00002.safetensors"]
+
+
+def test_weights_that_are_not_finite(digits, tmp_path):
+    """After the last update of an epoch no loss can tell."""
+    few = replace(digits, train=choose(digits.train, 64))
+    with pytest.raises(SurefootError, match=r"Weights are not finite\. Lower learning_rate or set clip_norm"):
+        sf.fit(build(), "cross-entropy", few, epochs=1, batch_size=64, learning_rate=1e38, schedule="constant",
+               warmup_epochs=0, momentum=0.0, output=tmp_path / "r", progress=False)  # fmt: skip
 
 
 def command(output, epochs=4):

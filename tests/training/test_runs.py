@@ -92,3 +92,14 @@ def test_overwriting_a_run_removes_its_audit(digits, tmp_path):
         (folder / name).write_text("{}")
     begin_run(Recipe.check({"data": "digits", "model": "small-resnet", "objective": "focal"}), folder, overwrite=True)
     assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "recipe.yaml"]
+
+
+def test_the_size_inside_is_that_of_the_weights_it_began_with(digits, tmp_path):
+    """As with weights of another size than a model's usual ones: the same model comes back without them."""
+    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model.resize_to = (48, 48)
+    run = sf.fit(model, "cross-entropy", digits, epochs=1, output=tmp_path, progress=False)
+    again = sf.load_run(tmp_path)
+    images = torch.rand(3, 3, 32, 32)
+    assert again.model.resize_to == (48, 48)
+    assert torch.equal(again.model(images), run.model.eval()(images))

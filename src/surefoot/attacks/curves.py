@@ -13,7 +13,7 @@ from ..calibration.scoring import scores
 from ..errors import SurefootError, require
 from ..types import Estimate, Images, Labels
 from .attempts import attempt
-from .presets import FIXED, find_attack
+from .presets import find_attack, takes_budget
 
 BUDGETS = (0, 1 / 255, 2 / 255, 4 / 255, 8 / 255)
 
@@ -52,15 +52,17 @@ def security_curve(
 ) -> list[CurvePoint]:
     """Attack anew at every budget, 0 to 8/255 if none are given; `options` are the attack's own, `seconds` is for each budget.
 
-    An attack that has its budget in its name, such as "pgd-weak", takes no other.
+    An attack that has its budget in its name, such as "pgd-weak", takes no other, and an attack of one's own without an `eps`
+    takes none: the curve is one point.
     """
-    if budgets is not None and attack in FIXED:
+    varied = takes_budget(attack)
+    if budgets is not None and not varied:
         raise SurefootError(f"{attack} has its own budget: budgets are for the attacks without one in their name.")
     wanted = BUDGETS if budgets is None else budgets
     require(len(wanted) > 0, "budgets", "at least one", 0)
     require(min(wanted) >= 0, "budgets", "at least 0", min(wanted))
     points = []
-    for eps in [None] if attack in FIXED else wanted:
+    for eps in wanted if varied else [None]:
         given = dict(options or {}) if eps is None else {**(options or {}), "eps": eps}
         method = find_attack(attack, early_stop=True, **given)
         if eps == 0:

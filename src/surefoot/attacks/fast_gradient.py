@@ -15,6 +15,7 @@ def fgsm(model: nn.Module, images: Images, labels: Labels, eps: float = 8 / 255)
     """clip(x + eps * sign(grad_x CE(f(x), y)), 0, 1): one step to the corner of the L-inf ball."""
     ball = Ball("linf", eps)
     check_images(images)
+    images = images.detach()
 
     def measure(logits: Logits) -> Tensor:
         return F.cross_entropy(logits, check_labels(labels, logits.shape[1], len(images)), reduction="none")

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..errors import SurefootError, require
 from ..types import Images, Logits
+from .pacing import Paced
 
 Loss = Callable[[Logits], Tensor]  # one number for each image, to be made large
 
@@ -17,7 +18,12 @@ class NoGradient(SurefootError):
     """The logits do not depend on the images as far as autograd can see."""
 
     def __init__(self, model: nn.Module) -> None:
-        super().__init__(f"{type(model).__name__} does not react to its input, or hides it: no gradient reaches the images.")
+        super().__init__(f"{kind_of(model)} does not react to its input, or hides it: no gradient reaches the images.")
+
+
+def kind_of(model: nn.Module) -> str:
+    """The class of the model, whether its passes are counted or not."""
+    return type(model.model if isinstance(model, Paced) else model).__name__
 
 
 def input_gradient(model: nn.Module, points: Images, measure: Loss, eot: int = 1) -> tuple[Tensor, Logits]:
@@ -52,7 +58,7 @@ def check_gradient(model: nn.Module, points: Images, gradient: Tensor) -> None:
     if size == 0 and len(points):
         with torch.no_grad():
             if torch.equal(model(points), model(1 - points)):
-                raise SurefootError(f"{type(model).__name__} does not react to its input: other images get the same output.")
+                raise SurefootError(f"{kind_of(model)} does not react to its input: other images get the same output.")
     if size - size != 0:  # infinite or not a number
         bad = (~torch.isfinite(gradient)).flatten(1).any(1).nonzero().flatten()
         if len(bad):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakSet
 
-import torch
 from torch import nn
 
 from ..models.observing import evaluating
@@ -21,8 +20,7 @@ _TOLD: WeakSet[nn.Module] = WeakSet()
 def untouched(model: nn.Module) -> Iterator[None]:
     """Evaluation mode without parameter gradients inside the block; all as before afterwards, even after an error."""
     wanted = {parameter: parameter.requires_grad for parameter in model.parameters()}
-    buffers = [(buffer, buffer._version, buffer.clone()) for buffer in model.buffers()]
-    with torch.inference_mode(False), evaluating(model):
+    with evaluating(model):
         try:
             for parameter in wanted:
                 parameter.requires_grad_(False)
@@ -30,10 +28,6 @@ def untouched(model: nn.Module) -> Iterator[None]:
         finally:
             for parameter, flag in wanted.items():
                 parameter.requires_grad_(flag)
-            with torch.no_grad():
-                for buffer, version, kept in buffers:
-                    if buffer._version != version:  # a layer that counts or averages in evaluation mode too
-                        buffer.copy_(kept)
 
 
 def is_randomised(model: nn.Module) -> bool:

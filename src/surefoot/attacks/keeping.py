@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType, NoneType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..errors import SurefootError
 from ..files import read_tensors, write_tensors
 
 
 def fingerprint(*things: Any) -> str:
-    """A short name for tensors, modules (layers and weights), attacks (with their options) and plain values, in this order."""
+    """A short name for tensors, modules (layers, weights, plain attributes), attacks with their options and plain values."""
     digest = blake2b(digest_size=8)
     for thing in things:
-        if isinstance(thing, nn.Module):
-            digest.update(f"{type(thing).__qualname__} {thing!r}".encode())
-            for name, value in thing.state_dict().items():
-                digest.update(name.encode())
-                digest.update(content(value))
-        else:
-            digest.update(content(thing) if isinstance(thing, Tensor) else described(thing).encode())
+        digest.update(content(thing) if isinstance(thing, Tensor) else described(thing).encode())
     return digest.hexdigest()
 
 
@@ -35,16 +32,55 @@ def content(tensor: Tensor) -> bytes:
     return f"{tuple(tensor.shape)} {tensor.dtype}".encode() + flat.view(torch.uint8).numpy().tobytes()
 
 
-def described(thing: Any) -> str:
-    """A text that is the same in another process."""
+def described(thing: Any, inside: tuple[Any, ...] = ()) -> str:
+    """A text that is the same in another process; `inside` are the objects that it is part of."""
+    if any(thing is other for other in inside):
+        return f"level {[thing is other for other in inside].index(True)}"
+    inside = (*inside, thing)
+
+    def all_of(*things: Any) -> str:
+        return ", ".join(described(each, inside) for each in things)
+
+    kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
+    if isinstance(thing, Tensor):
+        return fingerprint(thing)
+    if isinstance(thing, np.ndarray):
+        return f"{thing.shape} {thing.dtype} {thing.tobytes().hex()}"
+    if isinstance(thing, nn.Module):
+        plain = [(name, type(each).__qualname__, plain_attributes(each)) for name, each in thing.named_modules()]
+        return f"{kind} {thing!r} {plain} {all_of(thing.state_dict())}"
+    if isinstance(thing, Mapping):
+        return f"{kind} {all_of(*(part for pair in thing.items() for part in pair))}"
+    if isinstance(thing, list | tuple):
+        return f"{kind} {all_of(*thing)}"
     if isinstance(thing, partial):
-        return f"{described(thing.func)} {thing.args!r} {sorted(thing.keywords.items())!r}"
+        return f"{kind} {all_of(thing.func, thing.args, sorted(thing.keywords.items()))}"
+    if isinstance(thing, MethodType):
+        return f"{kind} {all_of(thing.__func__, thing.__self__)}"
     if isinstance(thing, FunctionType):  # the name alone would be that of every lambda beside it
-        held = [cell.cell_contents for cell in thing.__closure__ or () if cell.cell_contents is not thing]
-        given = fingerprint(*held, thing.__defaults__, sorted((thing.__kwdefaults__ or {}).items()))
+        held = [cell.cell_contents for cell in thing.__closure__ or ()]
+        given = all_of(held, thing.__defaults__, sorted((thing.__kwdefaults__ or {}).items()))
         return f"{thing.__module__}.{thing.__qualname__} {instructions(thing.__code__)} {given}"
-    named = callable(thing) and hasattr(thing, "__qualname__")
-    return f"{thing.__module__}.{thing.__qualname__}" if named else repr(thing)
+    if callable(thing) and hasattr(thing, "__qualname__"):
+        return f"{thing.__module__}.{thing.__qualname__}"
+    text = repr(thing)
+    if is_dataclass(thing) or " at 0x" in text:  # a text that abbreviates, or an address
+        try:
+            return f"{kind} {all_of(thing.__reduce_ex__(2)[1:3])}"
+        except TypeError as error:
+            raise SurefootError(f"A {kind} cannot be told from another one: nothing can be kept for it in a folder.") from error
+    return text
+
+
+def plain_attributes(layer: nn.Module) -> list[tuple[str, Any]]:
+    """The numbers and words that a layer has beside its weights, and that its text may not show."""
+    simple = (bool, int, float, str, NoneType)
+    own = ((name, value) for name, value in vars(layer).items() if not name.startswith("_") and name != "training")
+    return [
+        (name, value)
+        for name, value in own
+        if isinstance(value, simple) or (isinstance(value, list | tuple) and all(isinstance(each, simple) for each in value))
+    ]
 
 
 def instructions(code: CodeType) -> str:

@@ -49,11 +49,20 @@ def find_attack(attack: str | Attack, *, early_stop: bool, **options: Any) -> At
     return method
 
 
+def takes_budget(attack: str) -> bool:
+    """Whether any budget can be asked for: not if it belongs to the name, or if an attack of one's own has no `eps`."""
+    found: Any = ATTACKS.load(attack)
+    return attack not in FIXED and (isinstance(found, AutoAttack) or "eps" in inspect.signature(found).parameters)
+
+
 def budget_of(attack: str) -> float:
-    """The size of the ball that an attack searches by default."""
+    """The size of the ball that an attack searches by default; 8/255 for an attack of one's own that says none."""
     found: Any = ATTACKS.load(attack)
     given = found.keywords.get("eps") if isinstance(found, partial) else getattr(found, "eps", None)
-    return float(inspect.signature(found).parameters["eps"].default if given is None else given)
+    if given is None:
+        own = inspect.signature(found).parameters.get("eps")
+        given = 8 / 255 if own is None else own.default
+    return float(given)
 
 
 def with_options(name: str, attack: Any, options: dict[str, Any]) -> Any:

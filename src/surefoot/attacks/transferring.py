@@ -73,7 +73,7 @@ def transfer(
     cells = {}
     for surrogate, model in surrogates.items():
         for name, method in methods.items():
-            key = fingerprint(model, images, labels, method, seed, batch_size) if folder is not None else ""
+            key = fingerprint(model, images, labels, name, method, seed, batch_size) if folder is not None else ""
             keeper = Keeper(None if folder is None else Path(folder), key)
             adversarial = made_once(keeper, model, images, labels, method, batch_size, (seed, name))
             for target, other in targets.items():

@@ -14,7 +14,7 @@ from ..corruptions.alexnet import ALEXNET, is_fair
 from ..corruptions.engine import corrupt
 from ..corruptions.families import COMMON15, FAMILIES
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
-from ..corruptions.published import CorruptedSplit, corrupted
+from ..corruptions.published import corrupted
 from ..models.prediction import transformed
 from ..types import Batch, Estimate, Images
 from .cells import SCALED, SCORES, cell, mean_over, pooled_bins
@@ -33,9 +33,11 @@ def corruption_steps(setting: Setting, temperatures: Tensor | None) -> list[Step
     steps = []
     for name in setting.depth.corruptions:
         for severity in setting.depth.severities:
-            seen = corrupted(images, name, severity, seed=setting.seed, copies=setting.copies)
+            if setting.copies is not None and severity == setting.depth.severities[0]:  # other images are refused at once
+                corrupted(images, name, severity, seed=setting.seed, copies=setting.copies)
+            work = partial(corrupted_cell, setting, name, severity, temperatures)
             cost = setting.cost(len(images), corruption=name)
-            steps.append(Step(corruption_name(name, severity), partial(corrupted_cell, setting, seen, temperatures), cost))
+            steps.append(Step(corruption_name(name, severity), work, cost))
     return steps
 
 
@@ -43,7 +45,8 @@ def corruption_name(name: str, severity: int) -> str:
     return f"corruptions/{name}/{severity}"
 
 
-def corrupted_cell(setting: Setting, seen: CorruptedSplit, temperatures: Tensor | None) -> Record:
+def corrupted_cell(setting: Setting, name: str, severity: int, temperatures: Tensor | None) -> Record:
+    seen = corrupted(setting.corruption_images, name, severity, seed=setting.seed, copies=setting.copies)
     batches = seen.batches(setting.batch_size, device=setting.device)
     found = cell(setting.model, batches, setting.device, temperatures, setting.seed)
     return Record({**found.values, "origin": seen.origin}, found.tensors)

@@ -12,9 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..corruptions.engine import corrupt
-from ..corruptions.published import CorruptedSplit, corrupted
+from ..corruptions.published import CorruptedSplit, corrupted, taken
 from ..data.choosing import choose, indices_of
-from ..data.dataset import Split
+from ..data.dataset import Split, TensorSplit
+from ..data.streaming import StreamedSplit
 from ..types import Batch, Images, Predictions
 from .records import Record, Workbook
 from .setting import Setting
@@ -44,7 +45,9 @@ def picture(image: Tensor) -> str:
 
 
 def pick(split: Split, rows: Tensor, batch_size: int) -> Images:
-    """The images at these places of a split, in the order of the places."""
+    """The images at these places of a split, in the order of the places; a stream is read up to the last of them."""
+    if isinstance(split, TensorSplit | StreamedSplit):
+        return next(iter(taken(split, rows).batches(len(rows)))).images
     wanted = {int(row): place for place, row in enumerate(rows)}
     found: dict[int, Tensor] = {}
     start = 0
@@ -82,7 +85,7 @@ def corrupted_examples(setting: Setting) -> Record:
     for name in setting.depth.corruptions:
         for severity in setting.depth.severities:
             seen = corrupted(setting.corruption_images, name, severity, seed=setting.seed, copies=setting.copies)
-            images = changed(batch, seen) if seen.seed is not None else pick(seen, torch.tensor(rows), setting.batch_size)
+            images = changed(batch, seen) if seen.seed is not None else pick(seen.split, torch.tensor(rows), setting.batch_size)
             pictures[f"{name}/{severity}"] = [picture(image) for image in images]
     clean = [picture(image) for image in batch.images]
     return Record({"rows": rows, "labels": batch.labels.tolist(), "clean": clean, "pictures": pictures})

@@ -18,8 +18,8 @@ from .naming import Number, find_number, good_direction, numbers_in
 Audit = Mapping[str, Any]
 Compare = Callable[[float, float], bool]
 OPERATORS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-BOUND = re.compile(r"\s*(?P<name>\S+)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>\S+)\s*")
-RELATIVE = re.compile(r"\s*(?:(?P<name>\S+)\s*:\s*)?no worse than\s+(?P<path>.+?)(?:\s+by\s+(?P<slack>\S+))?\s*")
+BOUND = re.compile(r"\s*(?P<name>[^\s<>][^<>]*?)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>\S+)\s*")
+RELATIVE = re.compile(r"\s*(?:(?P<name>\S.*?)\s*:\s*)?no worse than\s+(?P<path>.+?)(?:\s+by\s+(?P<slack>\S+))?\s*")
 USUAL = (  # what a rule without a name compares
     *("calibration.accuracy", "calibration.ece", "calibration.nll", "calibration.brier"),
     *("corruptions.mean_accuracy", "corruptions.mean_ece", "corruptions.mean_nll"),

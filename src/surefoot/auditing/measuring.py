@@ -21,6 +21,7 @@ from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..data.splitting import SPLITS
 from ..errors import SurefootError, require
+from ..models.observing import NoHead, head_of
 from ..models.prediction import pick_device, predict
 from ..models.preflight import Finding, preflight
 from ..progress import duration
@@ -48,7 +49,7 @@ from .setting import Setting, measure_speed
 from .sliding import feature_scale_grid, temperature_grid
 from .steps import Step, remaining, run_steps
 from .subgroups import check_groups, class_results, group_results
-from .subjects import source_of, subject
+from .subjects import check_provenance, source_of, subject
 from .temperatures import CROSS_FIT, Source, check_source, choose_temperatures, scaled
 
 SAMPLE = 256  # images that preflight looks at
@@ -93,6 +94,7 @@ def audit(
     if len(chosen) == 0:
         raise SurefootError(f"The {split} split has no images.")
     check_groups(groups, len(chosen))
+    check_provenance(provenance or {})
     model = model.to(place)
     sample = next(iter(chosen.batches(SAMPLE, shuffle=generator(0, "preflight"), device=place)))
     findings = check_first(model, sample, data)
@@ -163,10 +165,18 @@ def steps_of(setting: Setting, book: Workbook, clean: Predictions, source: Sourc
 
 def slider(setting: Setting, clean: Predictions, source: Source | None) -> Record:
     """The reliability diagram at every temperature and feature scale that the page can slide to."""
-    head = getattr(setting.model, "head", None)
-    bias = head.bias if isinstance(head, nn.Linear) else None
+    bias = None if isinstance(setting.model, Calibrated) else bias_of(setting)
     fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
     return Record({"temperatures": temperature_grid(clean, fitted), "feature_scales": feature_scale_grid(clean, bias)})
+
+
+def bias_of(setting: Setting) -> torch.Tensor | None:
+    """What the final layer adds to its features, for a model that ends in a linear layer."""
+    few = next(iter(setting.images.batches(2, device=setting.device))).images
+    try:
+        return head_of(setting.model, few).bias
+    except NoHead:
+        return None
 
 
 def corruption_rows(setting: Setting) -> torch.Tensor | None:

@@ -14,7 +14,7 @@ from .geometric import logit_geometry
 from .result import PredictionsAudit
 from .sliding import temperature_grid
 from .subgroups import class_results, group_results
-from .subjects import subject
+from .subjects import check_provenance, subject
 from .temperatures import CROSS_FIT, choose_temperatures, scaled
 
 
@@ -37,6 +37,7 @@ def audit_predictions(
     """
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    check_provenance(provenance or {})
     if isinstance(calibrate_on, str) and calibrate_on != CROSS_FIT:
         raise SurefootError(f"calibrate_on must be cross-fit or a file of other predictions, got '{calibrate_on}'.")
     calibration = scores(predictions, seed=seed)

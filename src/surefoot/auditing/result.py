@@ -214,7 +214,8 @@ class PredictionsAudit:
         """What figures draw."""
         bins = self.reliability
         shown = {"counts": bins.counts, "confidences": bins.confidences, "correct": bins.correct}
-        return {"reliability": plain(shown), **self.figures}
+        points: dict[str, Any] = plain({"reliability": shown, **self.figures})
+        return points
 
     def save(self, folder: str | Path) -> Path:
         """Write `audit-data/` and then `audit.json`, which marks the audit complete."""

@@ -13,6 +13,7 @@ from ..calibration.bins import reliability
 from ..calibration.scoring import estimates
 from ..data.dataset import Split
 from ..errors import NotFound, SurefootError, UnknownName, require
+from ..files import not_utf8
 from ..intervals import wilson
 from ..types import Estimate, Predictions
 from .result import ClassResult, GroupResult
@@ -77,8 +78,11 @@ def read_groups(path: str | Path, column: str, split: Split | Predictions) -> li
     path = Path(path)
     if not path.is_file():
         raise NotFound("CSV of groups", path)
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except UnicodeDecodeError as error:
+        raise not_utf8("CSV of groups", path, error) from error
     names = list(rows[0]) if rows else []
     if column not in names:
         raise UnknownName(f"column of '{path}'", column, names)

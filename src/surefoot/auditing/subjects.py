@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 import torch
 
 from ..data.dataset import Dataset
+from ..errors import require
 from ..version import VERSION
 
 
@@ -25,6 +27,13 @@ def subject(name: str, data: dict[str, Any], split: str, images: int, seed: int,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"surefoot": VERSION, "torch": torch.__version__, "python": platform.python_version()},
     }
+
+
+def check_provenance(given: Mapping[str, str]) -> None:
+    """Before anything is measured: no word that an audit says itself."""
+    own = ("name", "data", "split", "images", "seed", "created", "versions", "depth", "notes", "classes", "weights", "answers")
+    taken = next((word for word in given if word in own), None)
+    require(taken is None, "provenance", f"without the audit's own {', '.join(own)}", taken)
 
 
 def source_of(data: Dataset) -> str:

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from ..attacks.curves import CurvePoint, security_curve
 from ..attacks.masking import masking_signs
-from ..attacks.presets import ATTACKS, FIXED
+from ..attacks.presets import ATTACKS, budget_of, takes_budget
 from ..data.dataset import whole
 from ..errors import SurefootError
 from ..files import write_text
@@ -70,8 +70,8 @@ def attack(
     """Attack the images of a split at several budgets; accuracy, confidence and calibration under attack."""
     check_ways(target, model, import_)
     flag.check_output(output)
-    ATTACKS.load(attack)
-    if eps is not None and attack in FIXED:
+    varied = takes_budget(attack)
+    if eps is not None and not varied:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
     budgets, options = flag.parse_numbers("--eps", eps or BUDGETS, BUDGETS), parse_options(set or [])
     if "eps" in options:
@@ -96,10 +96,10 @@ def attack(
     images, answers = batch.images, batch.labels
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
     paced: dict[str, Any] = {"seconds": seconds, "progress": not quiet, "folder": keep}
-    asked = None if attack in FIXED else budgets
+    asked = budgets if varied else None
     points = security_curve(subject, images, answers, attack, asked, options=options, **paced, **run)
     signs = []
-    largest = 8 / 255 if attack in FIXED else max(budgets)
+    largest = max(budgets) if varied else budget_of(attack)
     if not no_check and largest > 0:
         norm = str(options.get("norm", "linf"))
         some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=place).long()  # folders are sorted by class

@@ -99,7 +99,7 @@ def run(
     used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     place = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
-    flags = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
+    flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
     flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
     whole = cells_of(chosen, root)  # --only chooses what is computed and printed; the files are of the whole study
     save = partial(save_tables, name, command_of(name, flags), chosen, whole, Results(folder))

@@ -44,8 +44,8 @@ class ArrayCopies:
         count = len(images) // 5
         if len(labels) not in (count, 5 * count):
             raise SurefootError(f"'{self.folder / 'labels.npy'}' must hold {count} or {5 * count} labels, got {len(labels)}.")
-        part = np.array(images[(severity - 1) * count : severity * count])
-        pixels = torch.from_numpy(part).permute(0, 3, 1, 2).contiguous()
+        part = images[(severity - 1) * count : severity * count]
+        pixels = torch.from_numpy(np.array(part)).permute(0, 3, 1, 2).contiguous()
         return TensorSplit(pixels, torch.from_numpy(labels[:count].astype(np.int64)), torch.arange(count))
 
 
@@ -190,9 +190,9 @@ def rows_of(split: TensorSplit | StreamedSplit, found: TensorSplit | StreamedSpl
 
 
 def taken(found: TensorSplit | StreamedSplit, rows: Tensor) -> TensorSplit | StreamedSplit:
-    """The copies in another order; `indices` are still their own."""
+    """Some of the copies, or all in another order; `indices` are still their own."""
     if isinstance(found, StreamedSplit):
         return replace(found, labels=found.labels[rows], indices=found.indices[rows])
-    if torch.equal(rows, torch.arange(len(rows))):
+    if torch.equal(rows, torch.arange(len(found))):
         return found
     return replace(found, images=found.images[rows], labels=found.labels[rows], indices=found.indices[rows])

@@ -9,12 +9,17 @@ from ..errors import require
 from ..types import Images, Labels
 
 
-def prepared(model: nn.Module, images: Images) -> Images:
-    """The images in the dtype and on the device of the model's first weights; an empty batch is refused."""
+def prepared(model: nn.Module, images: Images, half: bool = True) -> Images:
+    """The images in the dtype and on the device of the model's first weights; an empty batch is refused.
+
+    Without `half` so is a model of half precision, in whose rounding a difference of gradients drowns.
+    """
     require(images.ndim >= 2 and len(images) > 0, "images", "at least one image, batch first", tuple(images.shape))
     require(images.is_floating_point(), "images", "floating point", images.dtype)
     like = next((weight for weight in model.parameters() if weight.is_floating_point()), images)
-    return images.detach().to(like.device, like.dtype)
+    exact = like.dtype in (torch.float32, torch.float64)
+    require(half or exact, "the model", "of single or double precision here: use model.float()", like.dtype)
+    return differentiable(images).to(like.device, like.dtype)
 
 
 def checked_labels(labels: Labels, images: Images) -> Labels:
@@ -24,7 +29,13 @@ def checked_labels(labels: Labels, images: Images) -> Labels:
     )
     whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
     require(whole, "labels", "whole numbers", labels.dtype)
-    return labels.to(images.device).long()
+    return differentiable(labels).to(images.device).long()
+
+
+def differentiable(tensor: Tensor) -> Tensor:
+    """The tensor without its graph; a copy if it was made in inference mode, where autograd may not use it."""
+    with torch.inference_mode(False):
+        return tensor.clone() if tensor.is_inference() else tensor.detach()
 
 
 def norms(points: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ class NeuralCollapse:
 
     within_class: tr(S_W S_B^+) / classes (NC1). equinorm: deviation of the norms of the centred class means over their mean;
     equiangularity: deviation of their cosines; maximal_angle: mean |cosine + 1 / (classes - 1)| (NC2), each for the means and
-    for the weights. self_duality: ||W / |W| - M / |M|||^2 in Frobenius norm, M the centred means (NC3).
+    for the weights as they are. self_duality: ||W / |W| - M / |M|||^2 in Frobenius norm, M the centred means (NC3).
     """
 
     within_class: float
@@ -59,7 +59,7 @@ def collapse_of(
     root = inverse_root(centred).to(weight.dtype)
     within = within_class(features, labels, means.to(weight.dtype), root, batch_size, progress)
     gap = kept / kept.norm() - centred / centred.norm()
-    of_means, of_weights = simplex_distance(centred), simplex_distance(kept - kept.mean(0))
+    of_means, of_weights = simplex_distance(centred), simplex_distance(kept)
     return NeuralCollapse(within / len(centred), *of_means, *of_weights, float(gap.square().sum()), len(centred))
 
 
@@ -86,7 +86,7 @@ def within_class(features: Features, labels: Labels, means: Tensor, root: Tensor
 
 
 def simplex_distance(points: Tensor) -> tuple[float, float, float]:
-    """Equinorm, equiangularity and distance from the largest possible angle, of centred points."""
+    """Equinorm, equiangularity and distance from the largest possible angle."""
     norms = torch.linalg.vector_norm(points, dim=1)
     units = points / norms.clamp_min(torch.finfo(points.dtype).tiny)[:, None]
     count = len(points)

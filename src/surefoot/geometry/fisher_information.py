@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from ..attacks.gradients import NoGradient
 from ..errors import require
-from ..models.observing import evaluating
 from ..types import Images
 from .batching import slices
 from .boundary import norms, prepared
 from .image_noise import base_seed
+from .steady import steady
 from .traces import Trace, trace_of
 
 
@@ -34,7 +34,7 @@ def fisher_trace(model: nn.Module, images: Images, *, batch_size: int = 256, pro
     """
     images = prepared(model, images)
     found = []
-    with evaluating(model), torch.enable_grad():
+    with steady(model), torch.enable_grad():
         for part in slices(len(images), batch_size, progress, "Fisher trace"):
             total = torch.zeros(len(images[part]), dtype=images.dtype, device=images.device)
             for shares, gradient in class_gradients(model, images[part]):
@@ -58,7 +58,7 @@ def sampled_fisher_trace(
     source = torch.Generator().manual_seed(seed)
     uniform = torch.rand(len(images), draws, generator=source, dtype=torch.float64)
     found = []
-    with evaluating(model), torch.enable_grad():
+    with steady(model), torch.enable_grad():
         for part in slices(len(images), batch_size, progress, "sampled Fisher trace"):
             points = images[part].clone().requires_grad_()
             logs = log_answers(model, points)
@@ -81,7 +81,7 @@ def fisher_spectrum(model: nn.Module, images: Images, *, batch_size: int = 16, p
     """
     images = prepared(model, images)
     found = []
-    with evaluating(model), torch.enable_grad():
+    with steady(model), torch.enable_grad():
         for part in slices(len(images), batch_size, progress, "Fisher spectrum"):
             rows = [shares.sqrt().unsqueeze(1) * slope.flatten(1) for shares, slope in class_gradients(model, images[part])]
             vectors = torch.stack(rows, 1).double()

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SurefootError, require
-from ..models.observing import evaluating
 from ..types import Images, Labels
 from .batching import slices
 from .boundary import checked_labels, column, norms, prepared
@@ -16,6 +15,7 @@ from .fisher_information import fisher_trace
 from .hessian_products import HessianProducts
 from .image_noise import base_seed, gaussian, signs
 from .piecewise_linear import curved_operation
+from .steady import steady
 from .traces import Trace, trace_of
 
 
@@ -44,9 +44,9 @@ def hessian_trace(
 ) -> Trace:
     """Tr H(x) by Hutchinson's estimate, the mean of e^T H e over signs e, with exact Hessian-vector products."""
     require(draws >= 1, "draws", "at least 1", draws)
-    images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
+    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
     found = []
-    with evaluating(model):
+    with steady(model):
         for part in slices(len(images), batch_size, progress, "Hessian trace"):
             product = HessianProducts(model, images[part], labels[part].to(images.device))
             vectors = (signs(images[part], part.start, draw, seed) for draw in range(draws))
@@ -83,10 +83,10 @@ def hessian_eigenvalues(
     Memory: batch x steps x pixels.
     """
     require(steps >= 1, "steps", "at least 1", steps)
-    images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
+    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
     steps = min(steps, images[0].numel())
     found = []
-    with evaluating(model):
+    with steady(model):
         for part in slices(len(images), batch_size, progress, "Hessian eigenvalues"):
             product = HessianProducts(model, images[part], labels[part].to(images.device))
             starts = torch.stack([gaussian(images[part], part.start, step, seed) for step in range(steps)])

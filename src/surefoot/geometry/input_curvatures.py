@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import evaluating
 from ..types import Images, Labels
 from .batching import slices
 from .boundary import checked_labels, prepared
 from .hessian_products import HessianProducts
 from .image_noise import base_seed, gaussian
 from .loss_gradients import loss_gradient
+from .steady import steady
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ def input_curvature(
     """
     require(draws >= 1, "draws", "at least 1", draws)
     require(step > 0, "step", "positive", step)
-    images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
+    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
     found = []
-    with evaluating(model):
+    with steady(model):
         for part in slices(len(images), batch_size, progress, "curvature"):
             points, right = images[part], labels[part].to(images.device)
             clean = loss_gradient(model, points, right)
@@ -75,9 +75,9 @@ def hessian_curvature(
     Needs a model that can be differentiated twice. For a ReLU net H is that of the linear piece the image lies in.
     """
     require(draws >= 1, "draws", "at least 1", draws)
-    images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
+    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
     found = []
-    with evaluating(model):
+    with steady(model):
         for part in slices(len(images), batch_size, progress, "Hessian"):
             product = HessianProducts(model, images[part], labels[part].to(images.device))
             rows = [squares(product(gaussian(images[part], part.start, draw, seed))) for draw in range(draws)]

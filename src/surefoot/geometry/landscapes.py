@@ -14,6 +14,7 @@ from ..errors import require
 from ..seeds import draw
 from ..types import Images, Labels, Logits, check_labels
 from .batching import slices
+from .boundary import checked_labels, prepared
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,20 @@ def loss_landscape(
     require(
         resolution >= 3 and resolution % 2 == 1, "resolution", "odd and at least 3, with the image in the middle", resolution
     )
-    images = images.detach()
+    images, labels = prepared(model, images), checked_labels(labels, images)
     along, across, norms = directions(model, images, labels, generator, batch_size)
     offsets = torch.linspace(-reach, reach, resolution, dtype=images.dtype, device=images.device)
     shifts = torch.cartesian_prod(offsets, offsets)
     cells = len(shifts)
-    loss = torch.empty(len(images) * cells, dtype=images.dtype, device=images.device)
+    loss = []
     with untouched(model), torch.no_grad():
-        for part in slices(len(loss), batch_size, progress, "landscape"):
+        for part in slices(len(images) * cells, batch_size, progress, "landscape"):
             place = torch.arange(part.start, part.stop, device=images.device)
             image, cell = place // cells, place % cells
             a, b = (shifts[cell, k].view(-1, 1, 1, 1) for k in (0, 1))
             logits = model(images[image] + a * along[image] + b * across[image])
-            loss[part] = F.cross_entropy(logits, labels[image], reduction="none")
-    return LossLandscape(offsets, loss.view(len(images), resolution, resolution), norms)
+            loss.append(F.cross_entropy(logits, labels[image], reduction="none"))
+    return LossLandscape(offsets, torch.cat(loss).view(len(images), resolution, resolution), norms)
 
 
 def directions(

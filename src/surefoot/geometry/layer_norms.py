@@ -32,18 +32,19 @@ def layer_calls(model: nn.Module, images: Tensor) -> tuple[list[LayerCall], list
     """The linear, convolution and batch norm layers in the order of their calls, and the names of other layers with weights."""
     names = {layer: name for name, layer in model.named_modules()}
     calls: list[LayerCall] = []
-    outputs: list[Any] = [None]
+    output_before: Any = None  # one alone, so that no more than the pass itself needs is kept
     left_out: list[str] = []
 
     def record(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-        if isinstance(layer, _BatchNorm) and inputs[0] is outputs[-1]:
+        nonlocal output_before
+        if isinstance(layer, _BatchNorm) and inputs[0] is output_before:
             calls[-1] = replace(calls[-1], norm=layer)
         elif isinstance(layer, (nn.Linear, _BatchNorm, *CONVOLVE)):
             size = float(torch.linalg.vector_norm(inputs[0].flatten(1), dim=1).max())
             calls.append(LayerCall(names[layer], layer, tuple(inputs[0].shape[1:]), size))
-            outputs.append(None if isinstance(layer, _BatchNorm) else output)
+            output_before = None if isinstance(layer, _BatchNorm) else output
         elif any(True for _ in layer.parameters(recurse=False)):
-            left_out.append(names[layer])
+            left_out.append(names[layer] or type(layer).__name__)
 
     hooks = [layer.register_forward_hook(record) for layer in names]
     try:
@@ -51,6 +52,7 @@ def layer_calls(model: nn.Module, images: Tensor) -> tuple[list[LayerCall], list
     finally:
         for hook in hooks:
             hook.remove()
+        output_before = None
     return calls, list(dict.fromkeys(left_out))
 
 

@@ -13,6 +13,7 @@ from ..errors import require
 from ..seeds import generator
 from ..types import Features, Labels
 from .batching import slices
+from .heads import at_least_single
 
 NOTE = (
     "The bound needs disjoint balls and the whole state of the earlier layer. The estimate is log 2 minus the held-out loss of"
@@ -54,7 +55,7 @@ def separation_bound(features: Features, labels: Labels, radius: float = 0.5) ->
     require(radius > 0, "radius", "positive", radius)
     classes = labels.unique()
     require(len(classes) >= 2, "labels", "of at least 2 classes", len(classes))
-    features = features.detach()
+    features = at_least_single(features.detach())
     means = torch.stack([features[labels == number].mean(0) for number in classes])
     places = torch.searchsorted(classes, labels)
     inside = torch.linalg.vector_norm(features - means[places], dim=1) <= radius

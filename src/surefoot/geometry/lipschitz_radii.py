@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from ..errors import require
 from ..models.logit_margins import logit_margins
-from ..models.observing import evaluating
 from ..types import Images, Labels, Logits, finite_logits
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .image_noise import base_seed, gaussian
+from .steady import steady
 
 NOTE = (
     "An estimate, not a certificate: a Lipschitz constant from samples is a lower bound of the true one (by about the square"
@@ -68,7 +68,7 @@ def radius_estimates(
     require(draws >= 1, "draws", "at least 1", draws)
     images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
     found = []
-    with evaluating(model), torch.no_grad():
+    with steady(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "radius estimates"):
             labels_here, clean = labels[part].to(images.device), finite_logits(model(images[part]))
             gaps = logit_margins(clean, labels_here)

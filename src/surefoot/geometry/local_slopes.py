@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SurefootError, require
-from ..models.observing import evaluating
 from ..types import Images, Labels, check_labels
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .lipschitz_radii import NOTE
+from .steady import steady
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def local_lipschitz(
     images, labels = prepared(model, images), checked_labels(labels, images)
     steepest, nearest = [], []
     count = rivals
-    with evaluating(model), torch.enable_grad():
+    with steady(model), torch.enable_grad():
         for part in slices(len(images), batch_size, progress, "local slopes"):
             points = images[part].clone().requires_grad_()
             logits = model(points)

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from ..models.logit_margins import logit_margins
-from ..models.observing import evaluating
 from ..types import Images, Labels, Logits
 from .batching import slices
 from .boundary import checked_labels, prepared
+from .steady import steady
 
 __all__ = ["LogitStatistics", "logit_margins", "logit_statistics", "logits_of", "margins"]
 
@@ -31,7 +31,7 @@ class LogitStatistics:
 def logits_of(model: nn.Module, images: Images, batch_size: int = 256, progress: bool = False) -> Logits:
     """The logits of all images, in evaluation mode and the model's own dtype, without gradient."""
     images = prepared(model, images)
-    with evaluating(model), torch.no_grad():
+    with steady(model), torch.no_grad():
         return torch.cat([model(images[part]) for part in slices(len(images), batch_size, progress, "logits")])
 
 

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import evaluating
 from ..types import Images, Labels
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .hessian_spectrum import hessian_eigenvalues
 from .loss_gradients import loss_gradient
+from .steady import steady
 
 NOTE = (
     "Holds up to o(distance^2), for one-hot labels; Eq. 11 takes the Hessian as positive semidefinite, which it is for"
@@ -48,7 +48,7 @@ def loss_change_bound(
     require(distance > 0, "distance", "positive", distance)
     found = hessian_eigenvalues(model, images, labels, steps, generator, batch_size=batch_size, progress=progress)
     images, labels = prepared(model, images), checked_labels(labels, images)
-    with evaluating(model):
+    with steady(model):
         parts = slices(len(images), batch_size, progress, "loss gradients")
         slopes = torch.cat([norms(loss_gradient(model, images[part], labels[part].to(images.device))) for part in parts])
     absolute = torch.maximum(found.values.abs(), found.smallest.abs())

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import evaluating
 from ..objectives.divergences import kl
 from ..types import Images, Labels
 from .batching import slices
 from .boundary import norms, prepared
 from .image_noise import base_seed, gaussian
 from .logit_margins import margins
+from .steady import steady
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def sensitivity(
     require(draws >= 1, "draws", "at least 1", draws)
     images, seed = prepared(model, images), base_seed(generator)
     found = []
-    with evaluating(model), torch.no_grad():
+    with steady(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "sensitivity"):
             clean = model(images[part])
             rows = []

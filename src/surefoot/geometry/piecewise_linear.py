@@ -35,8 +35,8 @@ def curved_operation(model: nn.Module, images: Images) -> str | None:
 
     Products count as linear where one side alone depends on the input. What is not known by name counts as curved.
     """
-    points = images.detach().clone().requires_grad_()
     with evaluating(model), torch.enable_grad():
+        points = images.detach().clone().requires_grad_()
         logits = model(points)
     if logits.grad_fn is None:
         raise NoGradient(model)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import evaluating, head_of, observed
+from ..models.observing import head_of, modes_kept, observed
 from ..seeds import generator
 from ..types import Images
 
@@ -43,11 +43,13 @@ def far_features(
     head = plane_head(model, images)
     own = set(head.parameters())
     optimiser = torch.optim.SGD([p for p in model.parameters() if p not in own and p.requires_grad], lr=learning_rate)
-    with evaluating(model):  # gives every layer its mode back
+    with modes_kept(model):
         model.train()
         for epoch in range(epochs):
             order = torch.randperm(len(images), generator=generator(seed, epoch, "order")).to(images.device)
             for rows in order.split(batch_size):
+                if len(rows) == 1 < len(images):  # batch norm has no deviation over one
+                    continue
                 features = observed(model, head, images[rows]).features
                 loss: Tensor = torch.linalg.vector_norm(features - target, dim=1).mean()
                 optimiser.zero_grad()

@@ -73,6 +73,8 @@ def probe_features(
     Features are standardised with mean and deviation of the training features; one that does not vary becomes 0.
     """
     require(len(strengths) > 0, "strengths", "at least one", list(strengths))
+    for name, split in (("train", train), ("validation", validation), ("test", test)):
+        require(len(split[0]) > 0, name, "at least one image", 0)
     known = at_least_single(train[0].detach())
     mean, std = known.mean(0), known.std(0, correction=0)
     std = torch.where(std > 0, std, torch.inf)

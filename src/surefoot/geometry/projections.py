@@ -37,15 +37,17 @@ def pca(features: Features) -> Tensor:
 
 
 def tsne(features: Features, seed: int = 0, perplexity: float = 30.0) -> Tensor:
-    """Two dimensions by t-SNE (van der Maaten and Hinton 2008), started from PCA: images x 2, in float64 on the CPU.
+    """Two dimensions by t-SNE (van der Maaten and Hinton 2008): images x 2, in float64 on the CPU.
 
-    It keeps neighbours, not distances between clusters or their sizes. The perplexity is at most a third of the images.
+    It keeps neighbours, not distances between clusters or their sizes. It starts from PCA, or at random from features of one
+    dimension. The perplexity is at most a third of the images.
     """
     require(len(features) >= 4, "features", "of at least 4 images", len(features))
     from sklearn.manifold import TSNE
 
     values = features.detach().double().cpu().numpy()
-    embedding = TSNE(2, perplexity=min(perplexity, (len(values) - 1) / 3), init="pca", random_state=seed)
+    start = "pca" if values.shape[1] > 1 else "random"
+    embedding = TSNE(2, perplexity=min(perplexity, (len(values) - 1) / 3), init=start, random_state=seed)
     return torch.as_tensor(embedding.fit_transform(values)).double()
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..errors import SurefootError, require
-from ..models.observing import bare, evaluating, head_of, observed
+from ..models.observing import bare, head_of, modes_kept, observed
 from ..types import Images
 from .boundary import prepared
 from .piecewise_linear import POOLING, SHAPES, depending, operation_name
@@ -46,7 +46,8 @@ def scale_transformed(model: nn.Module, images: Images, factor: float) -> nn.Mod
     images = prepared(model, images)[:CHECKED]
     other = copy.deepcopy(bare(model))
     head = head_of(other, images)
-    with evaluating(other), torch.no_grad():
+    with modes_kept(other), torch.no_grad():
+        other.eval()
         name, layer, norm = last_layer(other, head, images)
         before = observed(other, head, images)
         multiply(layer, norm, factor)

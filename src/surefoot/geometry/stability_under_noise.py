@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import evaluating, head_of, observed
+from ..models.observing import head_of, observed
 from ..types import Images, Labels
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .image_noise import base_seed, gaussian
 from .loss_gradients import loss_gradient, losses
+from .steady import steady
 
 NOTE = (
     "Thm 6.1 assumes a loss that is exactly quadratic and logits that are bounded, which exclude each other: numbers to compare"
@@ -73,7 +74,7 @@ def noise_stability(
     images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
     head = head_of(model, images)
     found, largest = [], 0.0
-    with evaluating(model), torch.no_grad():
+    with steady(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "stability"):
             loss = losses(labels[part].to(images.device))
             clean = observed(model, head, images[part])
@@ -106,9 +107,10 @@ def curvature_bounds(
 ) -> CurvatureBounds:
     """The two sides of discriminative Thm 6.1 as numbers; its assumptions exclude each other (`note`)."""
     run: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
+    prepared(model, images, half=False)
     stability = noise_stability(model, images, labels, std, distance, draws, generator, **run)
     images, labels = prepared(model, images), checked_labels(labels, images)
-    with evaluating(model):
+    with steady(model):
         parts = slices(len(images), batch_size, progress, "loss gradients")
         slopes = [norms(loss_gradient(model, images[part], labels[part].to(images.device))) for part in parts]
     row = float(torch.linalg.vector_norm(head_of(model, images).weight.detach(), dim=1).max())

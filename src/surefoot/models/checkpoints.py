@@ -22,8 +22,8 @@ logger = logging.getLogger("surefoot")
 
 Weights = dict[str, Tensor]
 AVERAGED = ("state_dict_ema", "model_ema")  # better than what they average, so they are preferred
-CONTAINERS = (*AVERAGED, "state_dict", "model", "net")
-PREFIXES = ("module.", "model.", "_orig_mod.")  # of DistributedDataParallel, Lightning and torch.compile
+CONTAINERS = (*AVERAGED, "state_dict", "model_state_dict", "model_state", "model", "net")
+PREFIXES = ("module.", "model.", "_orig_mod.", "net.", "backbone.")  # of DDP, Lightning, torch.compile, people's own
 # counters, tables and second heads that say nothing about the predictions, and that not every version writes
 AUXILIARY = {"num_batches_tracked", "relative_position_index", "attn_mask", "n_averaged", "total_ops", "total_params"}
 AUXILIARY |= {"AuxLogits", "aux1", "aux2"}

@@ -15,6 +15,10 @@ from ..errors import SurefootError
 from ..types import Features, Images, Outputs
 
 
+class NoHead(SurefootError):
+    """A model that does not end in a linear layer."""
+
+
 def find_head(module: nn.Module, images: Images) -> str:
     """The name of the linear layer whose output is the module's output, found by running the module once."""
     names: dict[nn.Module, str] = {layer: name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)}
@@ -37,19 +41,37 @@ def find_head(module: nn.Module, images: Images) -> str:
     for name, features, output in reversed(calls):
         if features.ndim == 2 and output.shape == logits.shape and torch.equal(output.nan_to_num(), logits.nan_to_num()):
             return name
-    raise SurefootError(f"{kind} must end in one linear layer; no nn.Linear gives its output.")
+    raise NoHead(f"{kind} must end in one linear layer; no nn.Linear gives its output.")
 
 
 @contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside the block; every layer gets its own mode back afterwards."""
+def modes_kept(module: nn.Module) -> Iterator[None]:
+    """Every layer gets its own mode back after the block."""
     modes = {layer: layer.training for layer in module.modules()}
-    module.eval()
     try:
         yield
     finally:
         for layer, mode in modes.items():
             layer.training = mode
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode inside the block; modes and buffers are as before afterwards, even after an error.
+
+    The caller's `inference_mode` ends inside, where somebody may want a gradient; his `no_grad` does not.
+    """
+    buffers = [(buffer, buffer._version, buffer.clone()) for buffer in module.buffers() if not buffer.is_inference()]
+    gradient = torch.is_grad_enabled()
+    with modes_kept(module), torch.inference_mode(False), torch.set_grad_enabled(gradient):
+        module.eval()
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for buffer, version, kept in buffers:
+                    if buffer._version != version:  # a layer that counts or averages in evaluation mode too
+                        buffer.copy_(kept)
 
 
 def observed(module: nn.Module, head: nn.Module, images: Images) -> Outputs:
@@ -120,14 +142,15 @@ def _wrappers(module: nn.Module) -> list[nn.Module]:
         module = inner
 
 
-_HEADS: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+_HEADS: WeakKeyDictionary[nn.Module, tuple[str, list[type]]] = WeakKeyDictionary()
 
 
 def head_of(module: nn.Module, images: Images) -> nn.Linear:
-    """The final linear layer of any module, wrapped or not; found once by running it on two of the images."""
+    """The final linear layer of any module, wrapped or not; found by running it on two images, once for the same layers."""
     inside = bare(module)
-    if inside not in _HEADS:
-        _HEADS[inside] = find_head(inside, images[:2].detach())
-    head = inside.get_submodule(_HEADS[inside])
+    layers = [type(layer) for layer in inside.modules()]
+    if inside not in _HEADS or _HEADS[inside][1] != layers:
+        _HEADS[inside] = find_head(inside, images[:2].detach()), layers
+    head = inside.get_submodule(_HEADS[inside][0])
     assert isinstance(head, nn.Linear)
     return head

@@ -14,6 +14,7 @@ from ..errors import SurefootError
 from ..models.classifier import Classifier
 from ..models.prediction import pick_device
 from ..objectives.base import Objective
+from ..objectives.methods import build_objective
 from ..seeds import generator, global_seed
 from .checkpointing import Progress, load_state, save_state
 from .engine import Engine, build_engine
@@ -27,7 +28,7 @@ from .validation import check_arguments, is_better, should_stop, validate
 
 def fit(
     model: Classifier,
-    objective: Objective,
+    objective: Objective | str,
     data: Dataset,
     *,
     epochs: int = 30,
@@ -60,6 +61,7 @@ def fit(
 ) -> Run:
     """Train `model` in place, validating after each epoch, and leave it in evaluation mode.
 
+    `objective` may be the name of a method, with its own defaults.
     The same seed gives the same weights. With an `output`, the run can be stopped at any moment and the same call goes on from
     the last finished epoch, to the same weights; without one, nothing is written. `augmentation` is the data's if not given.
 
@@ -68,6 +70,7 @@ def fit(
     `patience` stops after so many epochs without a better validation accuracy. `keep` says which weights the run ends with:
     those of the "last" or of the "best" epoch by validation accuracy. `tracker` is one of accelerate's, such as "tensorboard".
     """
+    objective = build_objective(objective, {}) if isinstance(objective, str) else objective
     given = dict(locals())
     check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep, clip_norm)
     objective.prepare(model.num_classes, model.feature_dim)

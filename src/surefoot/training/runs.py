@@ -107,6 +107,7 @@ def finish_run(run: Run) -> None:
         write_tensors(run.folder / OBJECTIVE, state)
     write_history(run.folder, run.history)
     sizes = {"num_classes": run.model.num_classes, "channels": run.model.channels, "image_size": run.model.image_size}
+    sizes["resize_to"] = run.model.resize_to
     about = {**sizes, "class_names": run.class_names}
     write_tensors(run.folder / WEIGHTS, run.model.state_dict(), {"surefoot": json.dumps(about)})
     clear_state(run.folder)
@@ -122,8 +123,10 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
     if not (folder / WEIGHTS).is_file() and (folder / "state").is_dir():
         raise SurefootError(f"The run in '{folder}' is not finished; the command that started it goes on with it.")
     recipe, sizes = Recipe.read(folder / RECIPE), read_sizes(folder / WEIGHTS)
-    class_names = tuple(sizes.pop("class_names", ()))
-    model = model or recipe.build_model_of(**sizes, **without_weights(recipe))
+    class_names, inner = tuple(sizes.pop("class_names", ())), sizes.pop("resize_to", None)
+    if model is None:
+        model = recipe.build_model_of(**sizes, **without_weights(recipe))
+        model.resize_to = None if inner is None else tuple(inner)  # that of the weights it began with
     load_weights(model, read_tensors("weights", folder / WEIGHTS), f"'{folder / WEIGHTS}'")
     objective = recipe.build_objective()
     if (folder / OBJECTIVE).is_file():

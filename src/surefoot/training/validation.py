@@ -44,6 +44,8 @@ def check_arguments(
 
 def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch.device) -> Epoch:
     """Accuracy and calibration on the validation split."""
+    if not bool(torch.stack([weight.isfinite().all() for weight in predictor.parameters()]).all()):  # by the last update
+        raise SurefootError("Weights are not finite. Lower learning_rate or set clip_norm; the last finished epoch is kept.")
     answers = predict(predictor, data.validation.batches(batch_size), device)
     accuracy = float(answers.correct.double().mean())
     return {"validation_accuracy": accuracy, "validation_ece": reliability(answers).ece}

@@ -27,7 +27,8 @@ def facts(audit: Audit) -> dict[str, str]:
     subject = audit["subject"]
     data = {key: value for key, value in subject["data"].items() if value is not None and key not in MACHINE}
     found = {
-        "data": ", ".join(f"{key}: {value}" for key, value in data.items()) or "given as predictions",
+        "data": ", ".join(f"{key}: {value}" for key, value in data.items())
+        or ("given in Python" if "depth" in subject else "given as predictions"),
         "split": f"{subject['split']}, {subject['images']:,} images, {len(subject.get('classes') or ())} classes",
         "depth": subject.get("depth", "predictions alone"),
         "seed": str(subject["seed"]),
