@@ -19,6 +19,10 @@ class UnknownName(SurefootError):
         super().__init__(f"Unknown {kind} '{name}'. {suggestion(str(name), self.known)}")
 
 
+class NotFiniteScores(SurefootError):
+    """Logits or probabilities with NaN or infinity."""
+
+
 class NotFound(SurefootError):
     """A file or folder that does not exist; a neighbour with a similar name is suggested."""
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .errors import SurefootError, require
+from .errors import NotFiniteScores, SurefootError, require
 
 Images: TypeAlias = Tensor  # float in [0, 1], batch x channels x height x width
 Labels: TypeAlias = Tensor  # int64, batch
@@ -174,7 +174,7 @@ def check_scores(argument: str, scores: Tensor) -> None:
         bad = int((~(low.isfinite() & high.isfinite())).sum())
         if bad:
             first = int((~(low.isfinite() & high.isfinite())).nonzero()[0])
-            raise SurefootError(
+            raise NotFiniteScores(
                 f"{argument} must be finite; {bad} of {len(scores)} images have NaN or infinity (first: {first})."
             )
 

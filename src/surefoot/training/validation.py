@@ -7,7 +7,7 @@ from torch import nn
 
 from ..calibration.bins import reliability
 from ..data.dataset import Dataset
-from ..errors import SurefootError, UnknownName, require
+from ..errors import NotFiniteScores, SurefootError, UnknownName, require
 from ..models.classifier import Classifier
 from ..models.prediction import predict
 from .checkpointing import Progress
@@ -44,9 +44,12 @@ def check_arguments(
 
 def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch.device) -> Epoch:
     """Accuracy and calibration on the validation split."""
-    if not bool(torch.stack([weight.isfinite().all() for weight in predictor.parameters()]).all()):  # by the last update
-        raise SurefootError("Weights are not finite. Lower learning_rate or set clip_norm; the last finished epoch is kept.")
-    answers = predict(predictor, data.validation.batches(batch_size), device)
+    try:
+        answers = predict(predictor, data.validation.batches(batch_size), device)
+    except NotFiniteScores as error:  # the last update of the epoch broke the weights, where no loss is left to tell
+        raise SurefootError(
+            f"On the validation images {error} Lower learning_rate or set clip_norm; the last finished epoch is kept."
+        ) from error
     accuracy = float(answers.correct.double().mean())
     return {"validation_accuracy": accuracy, "validation_ece": reliability(answers).ece}
 
