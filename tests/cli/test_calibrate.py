@@ -137,3 +137,23 @@ def test_predictions_of_two_sets_that_are_both_numbered_from_0(surefoot, here):
     assert "200 of 200 images were fitted on" in same.err
     anyway = surefoot("audit", "--predictions", "test.csv", "--calibrate-on", "test.csv", "--allow-leakage", "--quiet")
     assert anyway.code == 0, anyway.err
+
+
+def test_classes_in_another_order_are_refused(surefoot, here):
+    from PIL import Image
+
+    for name in ("cat", "dog"):
+        (here / "pets" / name).mkdir(parents=True)
+        for number in range(24):
+            pixels = np.random.default_rng(number).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(here / "pets" / name / f"{number}.png")
+    (here / "order.txt").write_text("dog\ncat\n")
+    order = ("--class-map", "order.txt")
+    trained = surefoot("train", "--data", "pets", *order, "--epochs", 1, "--batch-size", 8, "--output", "r", "--quiet")
+    assert trained.code == 0
+    (here / "pets").rename(here / "others")
+    refused = surefoot("calibrate", "r", "--data", "others")
+    assert refused.code == 2
+    assert "class 'cat' is number 1 of the run and 0 of the data; give the run's order with --class-map" in refused.err
+    assert not (here / "r-temperature").exists()
+    assert surefoot("calibrate", "r", "--data", "others", *order).code == 0

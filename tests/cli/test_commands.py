@@ -134,6 +134,8 @@ def test_list(surefoot):
     assert (options["pgd"]["steps"], options["autoattack"]["version"], options["pgd-weak"]) == (7, "standard", {})
     assert next(line for line in found["objectives"] if line["name"] == "focal")["options"] == {"gamma": 2.0}
     assert "gamma=2.0" in surefoot("list", "objectives").out
+    shown = json.loads(surefoot("list", "models", "--match", "torchvision/resnet1*", "--json").out)["models"]
+    assert {"name": "torchvision/resnet18", "help": "torchvision"} in shown
     models = [line["name"] for line in json.loads(surefoot("list", "models", "--match", "resnet1*", "--json").out)["models"]]
     assert "resnet18" in models
     assert all(name.startswith("resnet1") for name in models)

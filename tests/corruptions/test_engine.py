@@ -6,6 +6,7 @@ import torch
 from pictures import pictures
 
 from surefoot.corruptions import COMMON15, EXTRA4, FAMILIES, NAMES, corrupt
+from surefoot.corruptions.alexnet import is_fair
 from surefoot.errors import SurefootError, UnknownName
 
 NOT_MONOTONE = {  # tables in which a constant falls, or changes its sense, as severity grows
@@ -158,3 +159,19 @@ def test_bad_scale_and_indices():
 def test_names_and_families():
     assert set(COMMON15) | set(EXTRA4) == set(NAMES)
     assert sorted(name for family in FAMILIES.values() for name in family) == sorted(NAMES)
+
+
+def test_images_in_a_graph_and_functions_without_constants():
+    images = torch.full((1, 3, 8, 8), 0.5, requires_grad=True)
+    assert not corrupt(images, "jpeg_compression", 1).requires_grad
+    with pytest.raises(SurefootError, match="Unknown corruption 'torch:abs'"):
+        corrupt(torch.rand(1, 3, 8, 8), "torch:abs", 1)
+
+
+def test_a_picture_of_one_pixel():
+    assert corrupt(torch.full((1, 3, 1, 1), 0.5), "frost", 3).isfinite().all()
+
+
+def test_alexnets_errors_are_for_imagenets_constants():
+    assert is_fair(1000, (224, 224), [1, 2, 3, 4, 5])
+    assert not is_fair(1000, (128, 128), [1, 2, 3, 4, 5])

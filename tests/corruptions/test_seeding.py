@@ -81,3 +81,13 @@ def test_a_link_looks_the_same_in_every_chain():
     assert torch.equal(noisy[~hidden], corrupt(images, "gaussian_noise", 4)[~hidden])
     twice = corrupt(images, "gaussian_noise+gaussian_noise", 3)
     assert (twice - 0.6).std().item() == pytest.approx(0.08 * 2**0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("chain", ["gaussian_noise+jpeg_compression", "brightness+jpeg_compression", "gaussian_noise+fog"])
+def test_a_chain_is_one_after_the_other(chain):
+    """Every link gets pixels: between them only the rounding to bytes is missing."""
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0)).round()  # black and white
+    expected = images
+    for link in chain.split("+"):
+        expected = corrupt(expected, link, 5)
+    assert (corrupt(images, chain, 5) - expected).abs().mean() < 0.03  # JPEG makes more of the rounding

@@ -140,3 +140,29 @@ def test_class_names_must_be_folders(data, tmp_path, names):
     with pytest.raises(SurefootError, match="class names must be"):
         write(replace(data, class_names=names), tmp_path / "out", layout="folders", progress=False)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_class_without_images_has_no_folder(tmp_path):
+    """So that our own reader, and torchvision's, take the copies."""
+    data = sf.load_data("digits", max_images=6)
+    folder = write(data, tmp_path / "out", names=["contrast"], layout="folders", progress=False)
+    found = open_copies(folder, data.class_names).split("contrast", 2)
+    assert sorted(found.labels.tolist()) == sorted(data.test.labels.tolist())
+
+
+def test_how_data_are_read_does_not_matter(tmp_path):
+    options = {"max_images": 6, "memory_gib": 0.0}
+    folder = write(sf.load_data("digits", workers=0, **options), tmp_path / "out", names=["contrast"], progress=False)
+    write(sf.load_data("digits", workers=1, **options), folder, names=["contrast"], progress=False)
+    with pytest.raises(SurefootError, match="holds other copies: (content|data seed) is"):
+        write(sf.load_data("digits", seed=1, **options), folder, names=["contrast"], progress=False)
+
+
+def test_labels_are_not_read_from_pictures(tmp_path, monkeypatch):
+    data = sf.load_data("digits", max_images=6, memory_gib=0.0, workers=0)
+    write(data, tmp_path / "out", names=["contrast"], progress=False)
+    reads = []
+    real = type(data.test).batches
+    monkeypatch.setattr(type(data.test), "batches", lambda split, *a, **o: reads.append(1) or real(split, *a, **o))
+    write(data, tmp_path / "out", names=["contrast"], progress=False)
+    assert len(reads) == 1  # a few, to know the data by

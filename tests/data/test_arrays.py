@@ -94,3 +94,9 @@ def test_training_on_it(tmp_path, images):
     model = sf.load_model("small-resnet", data=data, seed=0)
     done = sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=8, progress=False)
     assert torch.isfinite(done.model.head.weight).all()
+
+
+@pytest.mark.parametrize("labels", [np.zeros((1, 1), dtype=int), np.zeros(1, dtype=int)])
+def test_one_image(tmp_path, images, labels):
+    data = sf.load_data(save(tmp_path / "x.npz", images=images[:1], labels=labels, class_names=np.array(["a", "b"])))
+    assert sum(len(data.split(split)) for split in ("train", "calibration", "validation", "test")) == 1

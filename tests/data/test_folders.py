@@ -358,3 +358,52 @@ def test_the_source_loads_the_same_again(class_folders):
     again = sf.load_data(**data.source)
     assert torch.equal(again.train.images, data.train.images)
     assert again.source == data.source
+
+
+def test_hidden_files_are_no_images_and_links_are_followed(tmp_path, write_images):
+    for name in ("cat", "dog"):
+        write_images(tmp_path / "set" / name, 10)
+        write_images(tmp_path / "set" / name / ".ipynb_checkpoints", 2)
+    (tmp_path / "set" / "cat" / "._0000.png").write_bytes(b"of a system")
+    (tmp_path / "set" / "dog" / "folder.jpg").mkdir()
+    write_images(tmp_path / "elsewhere", 5, start=20)
+    (tmp_path / "set" / "cat" / "more").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "circle").symlink_to(tmp_path / "set" / "cat")
+    data = sf.load_data(tmp_path / "set")
+    assert sum(sizes(data)) == 25
+
+
+def test_a_flat_folder_with_hidden_files(tmp_path, write_images):
+    write_images(tmp_path / "flat", 12)
+    (tmp_path / "flat" / "._0000.png").write_bytes(b"of a system")
+    (tmp_path / "flat" / "labels.csv").write_text("file,label\n" + "".join(f"{k:04}.png,{k % 2}\n" for k in range(12)))
+    assert sum(sizes(sf.load_data(tmp_path / "flat"))) == 12
+
+
+def test_names_with_commas_in_a_class_map(tmp_path):
+    (tmp_path / "m.txt").write_text('tench, Tinca tinca\n\ngoldfish, Carassius auratus\n"quoted, too"\nplain\n')
+    expected = ("tench, Tinca tinca", "goldfish, Carassius auratus", "quoted, too", "plain")
+    assert read_class_map(tmp_path / "m.txt") == expected
+
+
+def test_paths_are_as_good_as_text(class_folders, tmp_path):
+    (tmp_path / "m.txt").write_text("eel\ndog\ncat\n")
+    data = sf.load_data(class_folders.relative_to(tmp_path), root=tmp_path, class_map=tmp_path / "m.txt")
+    text = sf.load_data("pets", root=str(tmp_path), class_map=str(tmp_path / "m.txt"))
+    assert data.source == text.source
+    assert data.class_names == ("eel", "dog", "cat")
+
+
+def test_a_split_of_bad_images_alone_is_left_empty(tmp_path, write_images):
+    for split, count in (("train", 20), ("val", 5), ("test", 1)):
+        for name in ("cat", "dog"):
+            write_images(tmp_path / "set" / split / name, count)
+    for name in ("cat", "dog"):
+        (tmp_path / "set" / "test" / name / "0000.png").write_bytes(b"broken")
+    data = sf.load_data(tmp_path / "set", skip_bad_images=True)
+    assert len(data.test) == 0
+    assert "2 images of test cannot be read and are left out" in data.notes
+    for path in (tmp_path / "set").rglob("*.png"):
+        path.write_bytes(b"broken")
+    with pytest.raises(SurefootError, match="images can be read|differ in size|Cannot read"):
+        sf.load_data(tmp_path / "set", skip_bad_images=True, image_size=32)

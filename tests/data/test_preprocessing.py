@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.data.preprocessing import Preprocessing, choose_preprocessing
-from surefoot.data.settings import ModelSettings
+from surefoot.data.settings import ModelSettings, settings_of
 from surefoot.errors import SurefootError
 
 NET = ModelSettings((224, 224), 0.875, "bicubic", (0.5,) * 3, (0.5,) * 3)
@@ -75,3 +77,34 @@ def test_a_models_settings_reach_the_data(tmp_path, write_images):
     config = resolve_data_config(pretrained_cfg=get_pretrained_cfg("resnet18").to_dict())
     expected = create_transform(**config, normalize=False)(Image.open(files[first]))
     assert torch.equal(data.test.images[0], expected)
+
+
+@pytest.mark.parametrize(("height", "width"), [(300, 500), (64, 200), (120, 120)])
+def test_squashed_as_timm_does(height, width):
+    from timm.data import create_transform
+
+    image = picture(height, width)
+    theirs = create_transform(96, is_training=False, interpolation="bicubic", crop_pct=0.9, crop_mode="squash", normalize=False)
+    assert torch.equal(Preprocessing((96, 96), 0.9, "bicubic", "squash")(image), theirs(image))
+
+
+def test_weights_decide_how_images_are_cut(tmp_path, write_images):
+    write_images(tmp_path / "set" / "a", 8, size=(80, 100))
+    write_images(tmp_path / "set" / "b", 8, size=(90, 70))
+    settings = settings_of("convnext_base.fb_in22k_ft_in1k_384")
+    assert settings.crop_mode == "squash"
+    assert choose_preprocessing(None, None, None, None, settings).crop_mode == "squash"
+    assert settings_of("resnet18").crop_mode == "center"
+    with pytest.raises(SurefootError, match="in crop mode 'border', which is not supported"):
+        choose_preprocessing(None, None, None, None, replace(settings, crop_mode="border"))
+
+
+def test_a_size_that_is_asked_for_holds_for_all(tmp_path, write_images):
+    """Also where most images have it already, and only some are looked at."""
+    for name in ("a", "b"):
+        write_images(tmp_path / "set" / name, 60)
+    write_images(tmp_path / "set" / "a", 1, size=(40, 40), start=7)
+    data = sf.load_data(tmp_path / "set", image_size=32)
+    assert sum(len(data.split(split)) for split in ("train", "calibration", "validation", "test")) == 120
+    again = sf.load_data(**data.source)
+    assert again.source == data.source  # a recipe repeats itself

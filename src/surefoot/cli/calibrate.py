@@ -17,7 +17,7 @@ from ..models.prediction import pick_device, predict
 from ..plain import plain
 from ..training.runs import copy_folder, load_run, write_calibrated
 from . import options as flag
-from .targets import data_of_run
+from .targets import check_classes, data_of_run
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -29,6 +29,13 @@ def calibrate(
     split: Annotated[str, typer.Option(help="Split to fit on: calibration or validation")] = "calibration",
     data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
     root: flag.Root = None,
+    labels: flag.LabelFile = None,
+    class_map: flag.ClassMap = None,
+    image_size: flag.ImageSize = None,
+    crop_pct: flag.CropPct = None,
+    interpolation: flag.Interpolation = None,
+    workers: flag.Workers = None,
+    skip_bad_images: flag.SkipBadImages = False,
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Fit on train or test all the same")] = False,
     batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
     device: flag.Device = "auto",
@@ -46,7 +53,18 @@ def calibrate(
         why = "the model has seen those images" if split == "train" else "its scores there would flatter"
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
     folder = copy_folder(run, output or target.parent / f"{target.resolve().name}-{method}")
-    dataset, place = data_of_run(run, target, data, flag.given(root=root)), pick_device(device)
+    data_options = flag.data_options(
+        root=root,
+        labels=labels,
+        class_map=class_map,
+        image_size=image_size,
+        crop_pct=crop_pct,
+        interpolation=interpolation,
+        workers=workers,
+        skip_bad_images=skip_bad_images,
+    )
+    dataset, place = data_of_run(run, target, data, data_options), pick_device(device)
+    check_classes(run.class_names, dataset.class_names)
     bare = run.predictor.to(place)
     before = predict(bare, dataset.split(split).batches(batch_size), place)
     repair = fit_repair(method, before, run.model, source_of(dataset))

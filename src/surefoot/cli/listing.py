@@ -16,6 +16,7 @@ from ..attacks.presets import ATTACKS, FIXED, NOT_OPTIONS
 from ..corruptions.families import CORRUPTIONS
 from ..data.augmentation import Augmentation
 from ..data.loading import DATASETS, load_data
+from ..data.settings import TORCHVISION, model_names
 from ..errors import UnknownName
 from ..models.loading import MODELS, load_model
 from ..objectives.methods import OBJECTIVES
@@ -87,9 +88,9 @@ def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
         for line in found:
             line["options"] = {} if line["name"] in FIXED else attack_options(registry.load(line["name"]))
     if kind == "models" and match is not None:
-        import timm
-
-        found += [{"name": name, "help": "timm"} for name in timm.list_models(match)]
+        known = {entry["name"] for entry in found}
+        others = [name for name in model_names() if name not in known]
+        found += [{"name": name, "help": "torchvision" if name.startswith(TORCHVISION) else "timm"} for name in others]
     return found
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .severities import scale_for
+
 ALEXNET = {  # top-1 errors that ImageNet-C's authors divide by (Hendrycks and Dietterich 2019)
     "gaussian_noise": 0.886428,
     "shot_noise": 0.894468,
@@ -24,5 +26,5 @@ ALEXNET = {  # top-1 errors that ImageNet-C's authors divide by (Hendrycks and D
 
 
 def is_fair(num_classes: int, image_size: tuple[int, int], severities: Sequence[float]) -> bool:
-    """Whether AlexNet's errors are a fair measure: a thousand classes, large images, all five severities."""
-    return num_classes == 1000 and min(image_size) > 64 and list(severities) == [1, 2, 3, 4, 5]
+    """Whether AlexNet's errors are a fair measure: a thousand classes, constants of ImageNet-C, all five severities."""
+    return num_classes == 1000 and scale_for(*image_size) == "224" and list(severities) == [1, 2, 3, 4, 5]

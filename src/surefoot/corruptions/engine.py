@@ -50,6 +50,8 @@ def corrupt(
         numbers = indices[begin : begin + step]
         for function, setting, key in zip(functions, settings, keys, strict=True):
             part = function(part, setting, ImageDraws(seed, key, numbers))
+            if len(links) > 1:  # the next link expects pixels
+                part = part.clamp_(0, 1)
         levels = to_levels(part)
         result[begin : begin + step] = levels if images.dtype == torch.uint8 else levels.div_(255)
     return result
@@ -84,6 +86,7 @@ def check_indices(indices: Tensor | None, count: int) -> Tensor:
 
 def as_pixels(images: Images) -> Images:
     """float32 (or float64) in [0, 1], contiguous."""
+    images = images.detach()
     if images.dtype == torch.uint8:
         return images.contiguous().float().div_(255)
     return images.contiguous() if images.dtype == torch.float64 else images.float().contiguous()

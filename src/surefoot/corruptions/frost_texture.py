@@ -46,5 +46,6 @@ def texture(side: int, crop: int, slope: float) -> Tensor:
     frequency[0, 0] = 1
     amplitude = frequency ** (slope / 2) * (frequency > 0.5 / crop)
     field: Tensor = torch.fft.irfft2(torch.fft.rfft2(white) * amplitude, s=(side, side))
+    window = max(crop, 2)  # one pixel has no deviation
     step = max(1, crop // 2)
-    return field / field.unfold(0, crop, step).unfold(1, crop, step).std((2, 3)).mean()
+    return field / field.unfold(0, window, step).unfold(1, window, step).std((2, 3)).mean()

@@ -101,7 +101,7 @@ def read_array(path: Path) -> np.ndarray:
         raise NotFound("array", path)
     try:
         found: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError) as error:
         raise SurefootError(f"'{path}' is not a whole .npy file of numbers: {str(error).splitlines()[0]}.") from error
     return found
 

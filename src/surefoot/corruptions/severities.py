@@ -37,7 +37,10 @@ def constants(name: str, severity: float, scale: str) -> Constants:
     if scale not in SCALES:
         raise UnknownName("scale", scale, [*SCALES, "auto"])
     found = tables()
-    return between(found["papers" if name in found["papers"] else scale][name], severity)
+    table = found["papers" if name in found["papers"] else scale]
+    if name not in table:  # a function of one's own has none
+        raise UnknownName("corruption", name, [*found["papers"], *table])
+    return between(table[name], severity)
 
 
 def between(values: dict[str, list[float]], severity: float) -> Constants:

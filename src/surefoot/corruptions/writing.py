@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from filelock import FileLock, Timeout
 from torch import Tensor
 
@@ -32,6 +33,7 @@ LAYOUTS = ("arrays", "folders")
 SEVERITIES = (1, 2, 3, 4, 5)
 MANIFEST, LOCK = "copies.json", ".lock"
 BATCH = 512
+HOW = ("workers", "memory_gib", "download")  # options of data that change no pixel
 SEEN = 16  # images that a folder remembers
 Tick = Callable[[], None]
 
@@ -82,8 +84,9 @@ def write_missing(
             one = write_array if layout == "arrays" else write_folders
             one(folder, name, images, data, seed, scale, lambda: bar.advance(task))
         if layout == "arrays":
-            labels = np.concatenate([batch.labels.numpy() for batch in images.batches(BATCH)])
-            save_array(folder / "labels.npy", labels)
+            known = getattr(images, "labels", None)  # a stream is read for them
+            labels = torch.cat([batch.labels for batch in images.batches(BATCH)]) if known is None else known
+            save_array(folder / "labels.npy", labels.numpy())
 
 
 def check_class_folders(names: tuple[str, ...]) -> None:
@@ -102,7 +105,7 @@ def manifest(data: Dataset, split: str, layout: str, seed: int, scale: str) -> d
         content.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
     return {
         "schema": 1,
-        "data": data.source,
+        "data": {key: value for key, value in data.source.items() if key not in HOW},
         "content": content.hexdigest(),
         "split": split,
         "images": len(images),
@@ -134,8 +137,8 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
     """Make sure that the folder is for these copies; remove what a stopped run left unfinished."""
     path = folder / MANIFEST
     if path.is_file():
-        there = read_json("manifest", path)
-        for key, value in described.items():
+        there = spread(read_json("manifest", path))
+        for key, value in spread(described).items():
             if there.get(key) != value:
                 raise SurefootError(f"'{folder}' holds other copies: {key} is {there.get(key)!r} there and {value!r} here.")
     elif any(left.name != LOCK for left in folder.iterdir()):
@@ -144,6 +147,12 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
         write_json(path, described)
     for left in folder.rglob(".*.part"):
         shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def spread(described: dict[str, Any]) -> dict[str, Any]:
+    """A manifest with the options of its data one by one, without those that change no pixel."""
+    options = {f"data {key}": value for key, value in (described.get("data") or {}).items() if key not in HOW}
+    return {**{key: value for key, value in described.items() if key != "data"}, **options}
 
 
 def is_written(folder: Path, name: str, layout: str) -> bool:
@@ -171,13 +180,12 @@ def write_array(folder: Path, name: str, images: Split, data: Dataset, seed: int
 def write_folders(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:
     """`<name>/<severity>/<class>/<index>.png`; a severity's folder has its name when it is whole."""
     parts = {severity: folder / name / f".{severity}.part" for severity in SEVERITIES}
-    for part in parts.values():
-        for label in data.class_names:
-            (part / label).mkdir(parents=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for batch in images.batches(BATCH):
             files = [f"{data.class_names[label]}/{index:08d}.png" for label, index in pairs(batch.labels, batch.indices)]
             for severity, part in parts.items():
+                for label in batch.labels.unique():  # a folder without images would be refused as a mistake
+                    (part / data.class_names[label]).mkdir(parents=True, exist_ok=True)
                 found = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
                 list(pool.map(save_image, [part / file for file in files], found))
             tick()

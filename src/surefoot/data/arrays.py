@@ -27,7 +27,8 @@ def load_npz(path: Path, class_map: str | None = None) -> Collection:
     for name in ("images", "labels"):
         if name not in arrays:
             raise SurefootError(f"'{path}' must hold 'images' and 'labels', got {', '.join(arrays) or 'nothing'}.")
-    images, labels = arrays["images"], arrays["labels"].squeeze()
+    images, labels = arrays["images"], arrays["labels"]
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     require(images.dtype == np.uint8, "images", "uint8", str(images.dtype))
     shaped = images.ndim == 3 or (images.ndim == 4 and images.shape[3] in (1, 3))
     require(shaped, "images", "count x height x width, or with 1 or 3 channels at the end", images.shape)

@@ -17,13 +17,15 @@ def read_class_map(path: str | Path) -> tuple[str, ...]:
     if path.suffix == ".json":
         pairs = pairs_in(read_json("class map", path), path)
     else:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(read_text("class map", path).splitlines()) if row]
+        lines = [line.strip() for line in read_text("class map", path).splitlines() if line.strip()]
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines)]
         numbered = bool(rows) and all(len(row) == 2 and row[1].isdigit() for row in rows)
-        pairs = [(row[0], int(row[1])) for row in rows] if numbered else [(",".join(row), k) for k, row in enumerate(rows)]
-    names = dict(sorted(((number, name) for name, number in pairs), key=lambda pair: pair[0]))
-    if len(names) != len(pairs) or len({name for name, _ in pairs}) != len(pairs) or list(names) != list(range(len(names))):
+        names = [row[0] if len(row) == 1 else line for row, line in zip(rows, lines, strict=True)]  # with its commas
+        pairs = [(row[0], int(row[1])) for row in rows] if numbered else [(name, number) for number, name in enumerate(names)]
+    order = dict(sorted(((number, name) for name, number in pairs), key=lambda pair: pair[0]))
+    if len(order) != len(pairs) or len({name for name, _ in pairs}) != len(pairs) or list(order) != list(range(len(order))):
         raise SurefootError(f"Class map '{path}' must give each class its own number from 0 to {len(pairs) - 1}.")
-    return tuple(names.values())
+    return tuple(order.values())
 
 
 def pairs_in(content: Any, path: Path) -> list[tuple[str, int]]:

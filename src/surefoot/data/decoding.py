@@ -10,7 +10,6 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from ..errors import SurefootError
 from ..progress import progress_bar
 from .reading import BadImage
 from .streaming import Pictures
@@ -46,6 +45,4 @@ def decode_all(pictures: Pictures, indices: Tensor, channels: int, skip_bad_imag
             bar.advance(task, len(chunk))
     if bad:
         logger.warning("%d images cannot be read and are left out; the first is %s", len(bad), bad[0].name)
-    if not good.any() and len(indices):
-        raise SurefootError(f"None of {len(indices)} images can be read.")
     return images, good

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from pathlib import Path
 
@@ -76,15 +77,26 @@ def folders_in(root: Path) -> list[Path]:
 
 def class_files(root: Path) -> dict[str, list[Path]]:
     """The image files of each class folder, sorted."""
-    classes = {
-        child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in SUFFIXES) for child in folders_in(root)
-    }
+    classes = {child.name: image_files(child) for child in folders_in(root)}
     if not classes:
         raise SurefootError(f"'{root}' has no class folders; for a flat folder, give a CSV of labels (labels, --labels).")
     for name, paths in classes.items():
         if not paths:
             raise SurefootError(f"Class folder '{root / name}' has no images; put some there, or remove it.")
     return classes
+
+
+def image_files(root: Path) -> list[Path]:
+    """The image files below a folder, sorted: links are followed, and nothing hidden counts (copies of editors and systems)."""
+    found: list[Path] = []
+    seen = {root.resolve()}
+    for place, folders, files in os.walk(root, followlinks=True):
+        here = Path(place)
+        inner = {name: (here / name).resolve() for name in sorted(folders) if not name.startswith(".")}
+        folders[:] = [name for name, real in inner.items() if real not in seen]  # a circle of links ends
+        seen.update(inner.values())
+        found += [here / name for name in files if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES]
+    return sorted(found)
 
 
 def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = None) -> Collection:
@@ -160,7 +172,7 @@ def check_rows(folder: Path, labels: Path, paths: list[Path], values: list[str])
     listed = {path.resolve() for path in paths}
     if len(listed) != len(paths):
         raise SurefootError(f"'{labels}' lists {len(paths) - len(listed)} files more than once.")
-    present = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
+    present = image_files(folder)
     missing = [path for path in present if path.resolve() not in listed]
     if missing:
         raise SurefootError(

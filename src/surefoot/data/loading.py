@@ -15,12 +15,12 @@ from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
 from .choosing import stratified_places
-from .collection import Arrays, Collection, assign_splits, files_of
+from .collection import Arrays, Collection, Files, assign_splits, files_of
 from .dataset import Dataset, Split, TensorSplit
 from .decoding import decode_all
 from .folders import load_folder, load_labelled_folder
 from .hugging_face import load_hugging_face
-from .preprocessing import choose_preprocessing
+from .preprocessing import Preprocessing, choose_preprocessing
 from .readers import has_reader, is_stream
 from .settings import ModelSettings, settings_of
 from .splitting import stratified_split
@@ -46,12 +46,12 @@ DATASETS = Registry(
 
 
 def load_data(
-    name: str,
+    name: str | Path,
     *,
-    root: str | None = None,
+    root: str | Path | None = None,
     download: bool = True,
-    labels: str | None = None,
-    class_map: str | None = None,
+    labels: str | Path | None = None,
+    class_map: str | Path | None = None,
     image_size: int | tuple[int, int] | None = None,
     crop_pct: float | None = None,
     interpolation: str | None = None,
@@ -73,6 +73,8 @@ def load_data(
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
+    name = os.fspath(name)
+    root, labels, class_map = (None if path is None else os.fspath(path) for path in (root, labels, class_map))
     given = {key: value for key, value in locals().items() if key not in ("given", "model")}
     given["image_size"] = list(image_size) if isinstance(image_size, tuple) else image_size
     settings = settings_of(model) if isinstance(model, str) else model
@@ -91,6 +93,8 @@ def load_data(
     assert size is not None
     given |= {"image_size": list(size), "crop_pct": preprocessing.crop_pct if preprocessing else 1.0}  # as it was resolved
     given["interpolation"] = preprocessing.interpolation if preprocessing else interpolation
+    if preprocessing is None and image_size is not None and isinstance(found.source, Files):
+        preprocessing = Preprocessing(size)  # only some of the files were looked at for their size
     places = assign_splits(found.labels, found.given, seed)
     if fraction < 1:
         places["train"] = stratified_share(places["train"], found.labels, fraction, seed)
@@ -114,6 +118,8 @@ def load_data(
         else:
             splits[split], left_out = in_memory(pictures, found, indices, skip_bad_images)
         notes += [f"{left_out} images of {split} cannot be read and are left out"] if left_out else []
+    if not any(map(len, splits.values())):
+        raise SurefootError(f"None of {len(found.labels)} images can be read.")
     return Dataset(
         **splits,
         class_names=found.class_names,

@@ -17,22 +17,26 @@ if TYPE_CHECKING:
 
 Size = tuple[int, int]
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
+CROP_MODES = ("center", "squash")
 TINY = 64  # images of one size up to this side are left as they are
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Resize to cover image_size / crop_pct, then cut the centre: timm's evaluation transform."""
+    """Resize to cover image_size / crop_pct ("squash": to it, each side for itself), then cut the centre, as timm does."""
 
     image_size: Size
     crop_pct: float = 1.0
     interpolation: str = "bilinear"
+    crop_mode: str = "center"
 
     def __post_init__(self) -> None:
         require(min(self.image_size) >= 1, "image_size", "positive", self.image_size)
         require(0 < self.crop_pct <= 1, "crop_pct", "above 0 and at most 1", self.crop_pct)
         if self.interpolation not in INTERPOLATIONS:
             raise UnknownName("interpolation", self.interpolation, INTERPOLATIONS)
+        if self.crop_mode not in CROP_MODES:  # timm's "border", which six of its weights have
+            raise SurefootError(f"The model wants its images in crop mode '{self.crop_mode}', which is not supported.")
 
     def __call__(self, image: Image) -> Tensor:
         """A picture as uint8, channels x height x width."""
@@ -41,7 +45,9 @@ class Preprocessing:
 
         height, width = self.image_size
         cover = [math.floor(side / self.crop_pct) for side in self.image_size]
-        if height == width:
+        if self.crop_mode == "squash":
+            scaled = cover
+        elif height == width:
             scaled = _short_side(image.height, image.width, cover[0])
         else:
             ratio = max(cover[0] / image.height, cover[1] / image.width)
@@ -82,4 +88,4 @@ def choose_preprocessing(
     mode = interpolation or (base.interpolation if base else "bilinear")
     if native == size and crop == 1.0:
         return None
-    return Preprocessing(size, crop, mode)
+    return Preprocessing(size, crop, mode, base.crop_mode if base else "center")

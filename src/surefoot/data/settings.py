@@ -15,13 +15,17 @@ TORCHVISION, HUB = "torchvision/", "hf-hub:"
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Image size (height, width), the part of the resized image that is kept, and the normalisation."""
+    """Image size (height, width), the part of the resized image that is kept, and the normalisation.
+
+    `crop_mode` is "squash" where the sides are resized each for itself.
+    """
 
     image_size: tuple[int, int]
     crop_pct: float
     interpolation: str
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    crop_mode: str = "center"
 
 
 OWN = {"small-resnet": ModelSettings((32, 32), 1.0, "bilinear", (0.5,) * 3, (0.25,) * 3)}
@@ -38,8 +42,9 @@ def settings_of(name: str, pretrained: bool | str = False) -> ModelSettings:
 
     config = resolve_data_config(pretrained_cfg=timm_config(name, pretrained))
     height, width = config["input_size"][1:]
-    numbers = (tuple(float(v) for v in config[key]) for key in ("mean", "std"))
-    return ModelSettings((height, width), float(config["crop_pct"]), config["interpolation"], *numbers)
+    mean, std = (tuple(float(v) for v in config[key]) for key in ("mean", "std"))
+    size, mode = (height, width), config["crop_mode"]
+    return ModelSettings(size, float(config["crop_pct"]), config["interpolation"], mean, std, mode)
 
 
 def timm_config(name: str, pretrained: bool | str = False) -> dict[str, Any]:

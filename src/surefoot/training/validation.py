@@ -39,7 +39,8 @@ def check_arguments(
     if model.num_classes != data.num_classes:
         raise SurefootError(f"The model has {model.num_classes} classes and the data {data.num_classes}.")
     if len(data.train) < 2 or len(data.validation) == 0:
-        raise SurefootError(f"Training needs images to train and to validate on, got {data.train} and {data.validation}.")
+        found = f"got {data.train} and {data.validation}"
+        raise SurefootError(f"Training needs at least 2 images to train on and 1 to validate on, {found}.")
 
 
 def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch.device) -> Epoch:
