@@ -305,6 +305,8 @@ def test_fingerprints_tell_apart_what_differs():
     def shifted(by):
         return lambda model, images, labels: images + by
 
+    dotted = torch.zeros(40, 40)
+    dotted[20, 20] = 1  # where a text of the tensor has dots
     pairs = [
         (torch.nn.Sequential(torch.nn.ReLU()), torch.nn.Sequential(torch.nn.Sigmoid())),
         (NoisyEnsemble(Pixel(), GaussianNoise(0.1), 10), NoisyEnsemble(Pixel(), GaussianNoise(0.5), 10)),
@@ -314,10 +316,10 @@ def test_fingerprints_tell_apart_what_differs():
         (Shift(0.1).run, Shift(0.2).run),
         (Shift(0.1), Shift(0.2)),
         (Slotted(0.1), Slotted(0.2)),
-        (Named(torch.zeros(20, 20)), Named(torch.eye(20))),
-        (partial(pgd, start=torch.zeros(20, 20)), partial(pgd, start=torch.eye(20))),
+        (Named(torch.zeros(40, 40)), Named(dotted)),
+        (partial(pgd, start=torch.zeros(40, 40)), partial(pgd, start=dotted)),
         (partial(pgd, start=np.zeros(2000)), partial(pgd, start=np.arange(2000.0) == 900)),
-        ({"a": [torch.zeros(20, 20)]}, {"a": [torch.eye(20)]}),
+        ({"a": [torch.zeros(40, 40)]}, {"a": [dotted]}),
         (with_attribute(scale=1), with_attribute(scale=2)),
         (with_attribute(sizes=(1, 2)), with_attribute(sizes=(1, 3))),
     ]
