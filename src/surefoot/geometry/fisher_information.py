@@ -14,7 +14,7 @@ from ..types import Images
 from .batching import slices
 from .boundary import norms, prepared
 from .image_noise import base_seed
-from .steady import steady
+from .steadiness import steady
 from .traces import Trace, trace_of
 
 

@@ -15,7 +15,7 @@ from .fisher_information import fisher_trace
 from .hessian_products import HessianProducts
 from .image_noise import base_seed, gaussian, signs
 from .piecewise_linear import curved_operation
-from .steady import steady
+from .steadiness import steady
 from .traces import Trace, trace_of
 
 

@@ -14,7 +14,7 @@ from .boundary import checked_labels, prepared
 from .hessian_products import HessianProducts
 from .image_noise import base_seed, gaussian
 from .loss_gradients import loss_gradient
-from .steady import steady
+from .steadiness import steady
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ..types import Images, Labels, Logits, finite_logits
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .image_noise import base_seed, gaussian
-from .steady import steady
+from .steadiness import steady
 
 NOTE = (
     "An estimate, not a certificate: a Lipschitz constant from samples is a lower bound of the true one (by about the square"

@@ -12,7 +12,7 @@ from ..types import Images, Labels, check_labels
 from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .lipschitz_radii import NOTE
-from .steady import steady
+from .steadiness import steady
 
 
 @dataclass(frozen=True)

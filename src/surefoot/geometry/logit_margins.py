@@ -11,7 +11,7 @@ from ..models.logit_margins import logit_margins
 from ..types import Images, Labels, Logits
 from .batching import slices
 from .boundary import checked_labels, prepared
-from .steady import steady
+from .steadiness import steady
 
 __all__ = ["LogitStatistics", "logit_margins", "logit_statistics", "logits_of", "margins"]
 

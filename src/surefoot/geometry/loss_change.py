@@ -13,7 +13,7 @@ from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .hessian_spectrum import hessian_eigenvalues
 from .loss_gradients import loss_gradient
-from .steady import steady
+from .steadiness import steady
 
 NOTE = (
     "Holds up to o(distance^2), for one-hot labels; Eq. 11 takes the Hessian as positive semidefinite, which it is for"

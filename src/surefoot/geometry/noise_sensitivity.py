@@ -14,7 +14,7 @@ from .batching import slices
 from .boundary import norms, prepared
 from .image_noise import base_seed, gaussian
 from .logit_margins import margins
-from .steady import steady
+from .steadiness import steady
 
 
 @dataclass(frozen=True)

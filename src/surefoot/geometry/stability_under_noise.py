@@ -15,7 +15,7 @@ from .batching import slices
 from .boundary import checked_labels, norms, prepared
 from .image_noise import base_seed, gaussian
 from .loss_gradients import loss_gradient, losses
-from .steady import steady
+from .steadiness import steady
 
 NOTE = (
     "Thm 6.1 assumes a loss that is exactly quadratic and logits that are bounded, which exclude each other: numbers to compare"
