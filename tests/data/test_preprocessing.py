@@ -102,9 +102,9 @@ def test_weights_decide_how_images_are_cut(tmp_path, write_images):
 def test_a_size_that_is_asked_for_holds_for_all(tmp_path, write_images):
     """Also where most images have it already, and only some are looked at."""
     for name in ("a", "b"):
-        write_images(tmp_path / "set" / name, 60)
-    write_images(tmp_path / "set" / "a", 1, size=(40, 40), start=7)
+        write_images(tmp_path / "set" / name, 65)
+    write_images(tmp_path / "set" / "a", 1, size=(40, 40), start=7)  # every second one is looked at
     data = sf.load_data(tmp_path / "set", image_size=32)
-    assert sum(len(data.split(split)) for split in ("train", "calibration", "validation", "test")) == 120
+    assert sum(len(data.split(split)) for split in ("train", "calibration", "validation", "test")) == 130
     again = sf.load_data(**data.source)
     assert again.source == data.source  # a recipe repeats itself
