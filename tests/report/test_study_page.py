@@ -36,6 +36,7 @@ def test_numbers_marks_and_figures(table):
     found = json.loads(re.search(r'id="data">(.*?)</script>', page, flags=re.S)[1])["figures"]
     assert found["differences-0"]["data"][0]["x"] == [2.0]
     assert found["differences-0"]["data"][0]["error_x"]["array"] == [1.0]
+    assert found["differences-0"]["layout"]["yaxis"]["autorange"] == "reversed"  # the order of the table
     assert found["slopes"]["data"][0]["y"] == [80.0, 82.0]
     assert NASTY not in page
 

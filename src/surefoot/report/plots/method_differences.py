@@ -25,6 +25,7 @@ def method_differences_figure(rows: Mapping[str, Mapping[str, Any]], unit: str) 
         name="difference",
         marker={"color": COLOURS[0], "size": 9},
     )
+    figure.update_yaxes(autorange="reversed")  # from top to bottom, as in the table
     return figure
 
 
