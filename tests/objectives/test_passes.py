@@ -139,6 +139,7 @@ for name in OBJECTIVES.names:
     build_objective(name, {})(normed, images[mine], labels[mine]).total.backward()
 if rank == 0:
     torch.save(found, sys.argv[1])
+del parallel, normed  # they hold the group: its threads would outlive the interpreter, and now and then abort
 distributed.destroy_process_group()
 """
 
