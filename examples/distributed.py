@@ -1,6 +1,7 @@
 """Surefoot under DistributedDataParallel: `torchrun --nproc-per-node=2 examples/distributed.py`."""
 
 import torch
+import torch.distributed.nn  # before the group begins: later, it would keep the group's threads alive to the end
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -27,6 +28,7 @@ def main(epochs: int = 5) -> float:
             terms.total.backward()
             optimiser.step()
 
+    del parallel, terms  # they hold the group
     distributed.destroy_process_group()
     test = next(data.test.batches(len(data.test)))
     with torch.no_grad():

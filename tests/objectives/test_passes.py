@@ -108,6 +108,7 @@ def test_compiled_models_give_the_same(images, name, before):
 
 WRAPPED = """
 import sys, torch
+import torch.distributed.nn  # read after the group began, its functions would keep it as a default argument
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 import surefoot as sf
@@ -139,7 +140,7 @@ for name in OBJECTIVES.names:
     build_objective(name, {})(normed, images[mine], labels[mine]).total.backward()
 if rank == 0:
     torch.save(found, sys.argv[1])
-del parallel, normed  # they hold the group: its threads would outlive the interpreter, and now and then abort
+del parallel, normed  # they hold the group: its threads would outlive the interpreter and abort the process now and then
 distributed.destroy_process_group()
 """
 

@@ -20,12 +20,16 @@ from torch import Tensor
 from ..errors import SurefootError
 from .precision import NAMES
 
+if torch.distributed.is_available():
+    import torch.distributed.nn  # read after a group began, its functions would keep that group as a default argument
+
 
 @contextmanager
 def accelerated(device: torch.device, precision: str, tracker: str | None, folder: Path | None) -> Iterator[Any]:
     """accelerate's view of devices, processes and mixed precision.
 
-    The process group serves every run of a script and is destroyed at its end; without that, processes sometimes abort.
+    The process group serves every run of a script and is destroyed at its end; a thread of it that outlives the interpreter
+    aborts the process now and then.
 
     Buffers are not broadcast at each step: batch statistics are averaged over processes after each epoch instead.
     """
