@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 import torch
 
 import surefoot as sf
+from surefoot.data.digits import digits_file
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.seeds import generator
 
@@ -24,7 +26,11 @@ def test_splits_share_no_image_and_hold_every_class(digits):
 def test_pixels_are_the_scans(digits):
     from sklearn.datasets import load_digits
 
-    raw = torch.from_numpy(load_digits().images)
+    found = load_digits()
+    raw = torch.from_numpy(found.images)
+    assert np.array_equal(np.loadtxt(digits_file(), delimiter=","), np.c_[found.data, found.target])
+    assert digits.test.labels.equal(torch.from_numpy(found.target)[digits.test.indices])
+    assert digits.class_names == tuple(map(str, found.target_names))
     shrunk = digits.test.images.float().view(-1, 3, 8, 4, 8, 4).mean((3, 5))[:, 0] / 255 * 16
     nearest = torch.cdist(shrunk.double().flatten(1), raw.flatten(1)).argmin(1)
     assert (nearest == digits.test.indices).double().mean() > 0.98
@@ -58,3 +64,9 @@ def test_unknown_names():
 def test_a_folder_to_read_them_from_is_refused(tmp_path):
     with pytest.raises(SurefootError, match="root is for data that are read from a folder, and 'digits' is embedded"):
         sf.load_data("digits", root=str(tmp_path))
+
+
+def test_without_scikit_learn_it_is_said(monkeypatch):
+    monkeypatch.setattr("surefoot.data.digits.find_spec", lambda name: None)
+    with pytest.raises(SurefootError, match="pip install scikit-learn"):
+        sf.load_data("digits")

@@ -1,6 +1,5 @@
 import logging
 import pickle
-import time
 from argparse import Namespace
 
 import pytest
@@ -119,10 +118,8 @@ def test_another_architecture_is_named(tmp_path, prefix, architecture, asked, si
 
     torch.manual_seed(0)
     path = write_format("bare", prefixed(prefix, build_module(architecture, 10, 3).state_dict()), tmp_path)
-    start = time.perf_counter()
     with pytest.raises(SurefootError) as caught:
         sf.load_model(asked, num_classes=10, image_size=size, checkpoint=path)
-    assert time.perf_counter() - start < 20
     assert "\n" not in str(caught.value)
     assert f"It is nearest to '{architecture}' with its ImageNet stem (" in str(caught.value)
 
