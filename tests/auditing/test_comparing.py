@@ -1,5 +1,7 @@
 """Paired differences against a plain bootstrap, alignment of images, Holm's correction, mCE by hand."""
 
+import copy
+import json
 import math
 from dataclasses import replace
 
@@ -8,12 +10,15 @@ import torch
 
 import small_audits as small
 import surefoot as sf
+from surefoot.attacks.results import AttackResult
 from surefoot.auditing.aligning import align, name_apart, read_compared
+from surefoot.auditing.attacking import attack_draws, attack_record
 from surefoot.auditing.comparing import MCE, Difference, compare, with_real
 from surefoot.auditing.depths import DEPTHS
 from surefoot.auditing.pairing import load_draws
 from surefoot.calibration.repairs import digest_of
 from surefoot.errors import SurefootError
+from surefoot.plain import plain
 
 
 @pytest.fixture
@@ -179,8 +184,6 @@ def test_draws_of_a_real_audit_give_its_own_intervals(digits, tmp_path):
         "corruptions.mean_accuracy": found.corruptions.mean_accuracy,
         "corruptions.mean_nll": found.corruptions.mean_nll,
         "corruptions.mean_scaled_ece": found.corruptions.mean_scaled_ece,
-        "attacks.fgsm.success_rate": found.attacks["fgsm"].success_rate,
-        "attacks.fgsm.robust_accuracy": found.attacks["fgsm"].robust_accuracy,
     }
     for name, number in numbers.items():
         ends = held[name].quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
@@ -188,6 +191,74 @@ def test_draws_of_a_real_audit_give_its_own_intervals(digits, tmp_path):
     same = compare([read_compared(tmp_path), read_compared(tmp_path)])
     assert not any(item.real for item in same.differences)
     assert by_name(same)["attacks.fgsm.success_rate"].paired
+
+
+def attacked(right_before, right_after):
+    """An attack on images of class 0."""
+    sides = [torch.stack([torch.tensor(right) * 2.0 - 1, torch.zeros(len(right))], 1) for right in (right_before, right_after)]
+    return AttackResult(*(sf.Predictions.from_logits(logits, torch.zeros(len(logits), dtype=torch.long)) for logits in sides))
+
+
+def test_draws_of_an_attack_give_its_own_intervals():
+    found = attack_record(attacked([1] * 30 + [0] * 10, [1] * 21 + [0] * 19), 0.1, seed=3)
+    held = attack_draws(found.tensors["broken"], found.tensors["correct"], 3)
+    for name, value in (("success_rate", 9 / 30), ("robust_accuracy", 21 / 40)):
+        number = found.values["summary"][name]
+        ends = held[name].quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
+        assert number == pytest.approx(value)
+        assert ends == pytest.approx([number.low, number.high])
+
+
+def test_an_attack_without_right_answers_has_no_success():
+    summary = attack_record(attacked([0] * 8, [0] * 8), 0.1, seed=0).values["summary"]
+    assert math.isnan(summary["success_rate"])
+    assert summary["robust_accuracy"] == 0
+    assert (
+        plain(vars(attack_record(attacked([0] * 8, [0] * 8), 0.1, seed=0))["values"])["summary"]["success_rate"]["value"]
+        is None
+    )
+
+
+def test_an_attack_that_always_succeeds_may_yet_fail():
+    """Wilson by hand: 8 of 8 are at least 8 / (8 + 1.96^2); a bootstrap of eight equal images would see no doubt."""
+    rate = attack_record(attacked([1] * 8, [0] * 8), 0.1, seed=0).values["summary"]["success_rate"]
+    assert (rate, rate.low, rate.high) == pytest.approx((1.0, 8 / (8 + 1.959964**2), 1.0))
+
+
+def test_corruptions_of_another_kind_are_not_compared(pair):
+    """Copies from disk, or fewer of them, at a depth of the same name."""
+    for change in ("origin", "fewer"):
+        other = copy.deepcopy(pair[1].audit)
+        cells = other["corruptions"]["cells"]
+        if change == "origin":
+            cells[0]["origin"] = "read from disk"
+        else:
+            del cells[-1]
+        found = compare([pair[0], replace(pair[1], audit=other)])
+        assert not any(item.name.startswith("corruptions") for item in found.differences)
+        assert found.notes == ["'a' and 'b' saw other corruptions: what they did under these is not compared."]
+
+
+def test_other_names_of_classes_are_told(pair):
+    other = copy.deepcopy(pair[1].audit)
+    other["subject"]["classes"] = [f"{name}!" for name in other["subject"]["classes"]]
+    assert compare([pair[0], replace(pair[1], audit=other)]).notes == ["'a' and 'b' have other names for their classes."]
+
+
+def test_an_older_audit_of_the_same_answers_has_no_draws(tmp_path):
+    """The answers are its own, the draws and the points of the figures are of the latest one."""
+    answers = small.predictions(1)
+    digest = digest_of(answers)
+    latest, older = small.audit("a"), small.audit("a", fog=0.2)
+    for each in (latest, older):
+        each["subject"]["answers"] = digest
+    folder = small.write(tmp_path / "a", latest, answers, {"corruptions.mean_accuracy": torch.rand(1000)})
+    (folder / "old.json").write_text(json.dumps(older))
+    (folder / "copy.json").write_text((folder / "audit.json").read_text())
+    old = read_compared(folder / "old.json")
+    assert (old.whole, old.draws) == (False, {})
+    assert old.predictions is not None
+    assert read_compared(folder / "copy.json").draws.keys() == {"corruptions.mean_accuracy"}
 
 
 def test_a_kept_audit_does_not_take_the_data_of_a_later_one(tmp_path, caplog):

@@ -9,7 +9,7 @@ import pytest
 
 import small_audits as small
 from surefoot.auditing.gating import judge, parse_rule, parse_rules
-from surefoot.auditing.judgements import FORMATS
+from surefoot.auditing.judgements import FORMATS, as_text
 from surefoot.auditing.naming import find_number, good_direction
 from surefoot.errors import SurefootError
 
@@ -183,3 +183,46 @@ def test_names_with_spaces():
     assert holds("groups.old town.accuracy > 0.6", audit)
     assert not holds("groups.old town.accuracy>0.8", audit)
     assert holds("groups.old town.accuracy: no worse than b.json by 0.01", audit, baselines={"b.json": audit})
+
+
+def test_what_was_judged_is_told_from_its_bound():
+    audit = small.audit("a")
+    audit["calibration"]["accuracy"] = {"value": 0.94996, "low": 0.93, "high": 0.96}
+    text = as_text("a", judge([parse_rule("accuracy >= 0.95")], audit))
+    assert "BROKEN  accuracy >= 0.95: calibration.accuracy >= 0.95, found 0.94996 (0.93 to 0.96)\n" in text
+    text = as_text("a", judge([parse_rule("accuracy >= 0.94")], audit, cautious=True))
+    assert "found 0.95 (0.93 to 0.96), judged by 0.93\n" in text
+
+
+def test_undefined_numbers_in_lists_are_called_so():
+    audit = small.audit("a")
+    nothing = {"value": None, "low": None, "high": None}
+    audit["classes"] = [{"name": "b", "accuracy": {"value": 0.5, "low": 0.4, "high": 0.6}}, {"name": "c", "accuracy": None}]
+    audit["thresholds"] = [{"wanted_risk": 0.01, "coverage": {"value": 0.0, "low": 0.0, "high": 0.0}, "risk": nothing}]
+    for name in ("classes.c.accuracy", "thresholds.0.01.risk"):
+        with pytest.raises(SurefootError, match=f"'{name}' is not defined in this audit"):
+            judge([parse_rule(f"{name} > 0.5")], audit)
+
+
+def test_classes_of_the_same_name_are_numbered():
+    audit = small.audit("a")
+    audit["classes"] = [
+        {"name": name, "accuracy": {"value": v, "low": v, "high": v}} for name, v in (("crane", 0.9), ("crane", 0.2))
+    ]
+    with pytest.raises(SurefootError, match=r"Did you mean 'classes.crane \(\d\).accuracy'"):
+        judge([parse_rule("classes.crane.accuracy > 0.5")], audit)
+    assert judge([parse_rule("classes.crane (2).accuracy < 0.5")], audit)[0].holds
+
+
+def test_a_baseline_of_other_damage_or_classes_is_refused():
+    audit, before = small.audit("a"), small.audit("b")
+    rules = [parse_rule("corruptions.mean_accuracy: no worse than b")]
+    before["corruptions"]["cells"][0]["origin"] = "read from disk"
+    with pytest.raises(SurefootError, match="the two audits saw other corruptions"):
+        judge(rules, audit, {"b": before})
+    same = before["corruptions"]["cells"][1]
+    cell = [parse_rule(f"corruptions.cells.{same['name']}.{same['severity']}.accuracy: no worse than b")]
+    assert judge(cell, audit, {"b": before})[0].name.startswith("corruptions.cells")
+    before["subject"]["classes"] = ["x"]
+    with pytest.raises(SurefootError, match="classes with one of 1"):
+        judge([parse_rule("accuracy: no worse than b")], audit, {"b": before})

@@ -181,6 +181,15 @@ def test_an_interval_is_from_the_2_5_to_the_97_5_percentile():
     assert (with_gaps.low, with_gaps.high) == pytest.approx((0.105, 0.295))
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_all_or_none_right_is_no_certainty(right):
+    """Wilson by hand: 100 of 100 are at least 100 / (100 + 1.96^2)."""
+    logits = torch.tensor([[1.0, 0.0]] if right else [[0.0, 1.0]]).repeat(100, 1)
+    accuracy = scores(Predictions.from_logits(logits, torch.zeros(100, dtype=torch.long))).accuracy
+    end = 100 / (100 + 1.959964**2)
+    assert (accuracy.low, accuracy.high) == pytest.approx((end, 1.0) if right else (0.0, 1 - end))
+
+
 def test_intervals_have_their_coverage():
     """A 95 % interval for the accuracy holds the truth in about 95 % of data sets."""
     hits = 0

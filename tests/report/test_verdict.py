@@ -57,7 +57,7 @@ def test_advice_has_its_numbers(found):
     assert said[3].startswith("FGSM breaks 60.0 % of its right answers: do not rely on it where someone may tamper")
     assert said[4].startswith("Class 'dog' is recognised in only 75.0 % of cases, most often taken for 'cat'")
     assert said[5] == (
-        "Let it answer by itself above 0.86 confidence: that is 62.0 % of the images, 0.3 % of them wrong. "
+        "Let it answer by itself from 0.86 confidence on: that is 62.0 % of the images, 0.3 % of them wrong. "
         "Ask a person for the rest."
     )
 
@@ -104,7 +104,7 @@ def test_a_threshold_that_no_confidence_reaches():
         "coverage": number(0.0, 0),
         "risk": {"value": None, "low": None, "high": None},
     }
-    assert plain(threshold_words(row)) == "No confidence is high enough for an error rate of 1.0 %."
+    assert plain(threshold_words(row)) == "No confidence is high enough for an error rate of 1 %."
     assert not any("Ask a person" in line for line in advice(made_up(thresholds=[row])))
 
 
@@ -113,7 +113,7 @@ def test_thresholds_are_cut_and_never_1_that_are_below():
         *("0.9987", "0.99996", "0.999987", "0.29", "0.5", "1", "none")
     ]
     row = {"wanted_risk": 0.01, "thresholds": [0.9987, 1.1], "coverage": number(0.4), "risk": number(0.01)}
-    assert "above 0.9987 confidence (none holds for the other half): that is" in threshold_words(row)
+    assert "from 0.9987 confidence on (none holds for the other half): that is" in threshold_words(row)
 
 
 def test_the_strictest_threshold_is_advised_in_whatever_order():
@@ -121,7 +121,7 @@ def test_the_strictest_threshold_is_advised_in_whatever_order():
         {"wanted_risk": wanted, "thresholds": [bound], "coverage": number(0.7), "risk": number(wanted)}
         for wanted, bound in ((0.05, 0.5), (0.01, 0.9))
     ]
-    assert "above 0.9 confidence" in advice(made_up(thresholds=rows))[-1]
+    assert "from 0.9 confidence on" in advice(made_up(thresholds=rows))[-1]
 
 
 def test_errors_of_both_signs_do_not_cancel_in_words(found):
@@ -191,3 +191,53 @@ def test_names_of_measures_and_their_changes():
     assert measure("attacks.pgd-weak.success_rate") == "weak PGD success"
     assert measure("nll") == "NLL"
     assert (change("calibration.ece", -0.0123), change("corruptions.mean_nll", 0.5)) == ("-1.2", "+0.500")
+
+
+def test_equal_thresholds_are_said_once_and_small_risks_in_full():
+    row = {"wanted_risk": 0.0005, "thresholds": [1.0, 1.0], "coverage": number(0.7), "risk": number(0.0)}
+    assert plain(threshold_words(row)).startswith("Let it answer by itself from 1 confidence on: that is 70.0 %")
+    row["coverage"] = number(0.0, 0)
+    assert plain(threshold_words(row)).endswith("error rate of 0.05 %.")
+
+
+def test_classes_that_are_low_by_chance_are_left_alone(found):
+    """A thousand equal classes of 50 images: some are at 54 %, and none is worse than the rest."""
+    import random
+
+    chance = random.Random(0)
+    shares = [sum(chance.random() < 0.75 for _ in range(50)) / 50 for _ in range(1000)]
+    found["classes"] = [class_row(f"c{k}", share) | {"images": 50} for k, share in enumerate(shares)]
+    found["calibration"]["accuracy"] = {"value": 0.75, "low": 0.746, "high": 0.754}
+    assert min(shares) < 0.6
+    assert not any("is recognised in only" in line for line in sayings(found))
+    found["classes"][7] = class_row("worse", 0.3) | {"images": 50}
+    assert any(line.startswith("Class 'worse' is recognised in only 30.0 %") for line in sayings(found))
+
+
+def test_too_few_images_are_no_praise(found):
+    found["calibration"] |= {"ece": number(0.59), "ece_if_calibrated": [0.41, 0.60]}
+    assert plain(headline(found)).startswith("Right on 90.0 % of its test images, which are too few to judge its confidence.")
+    assert "Too few images to judge its confidence: ECE 59.0 %" in plain(" ".join(verdict(found)))
+    assert cards(found)[1].tone == ""
+
+
+def test_what_guesses_gets_no_praise(found):
+    """A model at chance loses nothing by damage."""
+    found["subject"]["classes"] = [str(k) for k in range(10)]
+    found["calibration"] |= {"accuracy": number(0.1), "ece": number(0.02), "signed_error": number(0.02)}
+    found["corruptions"]["mean_accuracy"] = number(0.1)
+    for each in (*found["corruptions"]["cells"], *found["corruptions"]["families"].values()):
+        each["accuracy"] = number(0.1)
+    found["attacks"], found["classes"], found["thresholds"] = {}, [], []
+    assert "Corrupted pictures leave it at 10.0 %" in plain(headline(found))
+    assert "loses most" not in " ".join(verdict(found))
+    assert [card.tone for card in cards(found)[2:]] == ["", ""]
+    assert len(sayings(found)) == 1
+    assert sayings(found)[0].startswith("Its answers are not clearly better than a guess among 10 classes")
+
+
+@pytest.mark.parametrize(("accuracy", "said"), [(1.0, "all answers are right"), (0.0, "all answers are wrong")])
+def test_auroc_without_two_kinds_of_answers(found, accuracy, said):
+    found["calibration"] |= {"accuracy": number(accuracy, 0), "auroc": {"value": None, "low": None, "high": None}}
+    card = cards(predictions_alone(found))[-1]
+    assert (card.value, card.interval) == ("not defined", said)

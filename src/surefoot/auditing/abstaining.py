@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..calibration.bootstrap import estimate, resampled_sums
+from ..calibration.bootstrap import resampled_sums, share_estimate
 from ..seeds import generator
 from ..types import Predictions
 from .result import Threshold
@@ -56,6 +56,6 @@ def judged(risk: float, chosen: Sequence[float], kept: Tensor, wrong: Tensor, se
     return Threshold(
         wanted_risk=risk,
         thresholds=tuple(chosen),
-        coverage=estimate(answered / len(kept), sums[:, 0] / len(kept)),
-        risk=estimate(rate, sums[:, 1] / sums[:, 0].where(sums[:, 0] > 0, torch.nan)),
+        coverage=share_estimate(answered / len(kept), sums[:, 0] / len(kept), len(kept)),
+        risk=share_estimate(rate, sums[:, 1] / sums[:, 0].where(sums[:, 0] > 0, torch.nan), answered),
     )

@@ -52,6 +52,9 @@ def read_compared(path: str | Path) -> Compared:
     if others:
         logger.warning("'%s' beside '%s' is another audit's: its answers are not used.", folder / DATA, path)
         return Compared(name, folder, dict(audit), whole=False)
+    latest = folder / AUDIT
+    if path.is_file() and latest.is_file() and read_json("audit", latest) != audit:  # the same answers, other measurements
+        return Compared(name, folder, dict(audit), answers, whole=False)
     return Compared(name, folder, dict(audit), answers, load_draws(folder))
 
 
@@ -66,10 +69,14 @@ def name_apart(models: Sequence[Compared]) -> list[Compared]:
 def align(models: Sequence[Compared]) -> tuple[list[Compared], list[str]]:
     """The same images for all, in the same order, and what had to be done for that.
 
-    Refuses different data, classes or labels. Without stored answers nothing can be paired, and the note says so.
+    Refuses different data, numbers of classes or labels. Without stored answers nothing can be paired, and the note says so.
     """
     notes: list[str] = []
     check_same(models)
+    first = models[0]
+    for model in models[1:]:
+        if first.audit["subject"]["classes"] != model.audit["subject"]["classes"]:
+            notes.append(f"'{first.name}' and '{model.name}' have other names for their classes.")
     answers = [model.predictions for model in models]
     if any(given is None for given in answers):
         lacking = [model.name for model, given in zip(models, answers, strict=True) if given is None]
@@ -89,7 +96,7 @@ def align(models: Sequence[Compared]) -> tuple[list[Compared], list[str]]:
 
 
 def check_same(models: Sequence[Compared]) -> None:
-    """Refuse audits of different data, splits or classes."""
+    """Refuse audits of different data, splits or numbers of classes."""
     first = models[0].audit["subject"]
     for model in models[1:]:
         other = model.audit["subject"]

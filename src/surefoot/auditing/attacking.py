@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..attacks.curves import security_curve
 from ..attacks.evaluation import evaluate
 from ..attacks.masking import NOT_TRIED, masking_signs
 from ..attacks.presets import budget_of
 from ..attacks.results import AttackResult
-from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
+from ..calibration.bootstrap import mean_estimate, resampled_sums, share_estimate
 from ..calibration.scoring import estimates
 from ..data.choosing import choose
 from ..data.dataset import whole
@@ -79,18 +81,25 @@ def joined(parts: list[AttackResult]) -> AttackResult:
 
 
 def attack_record(whole: AttackResult, eps: float, seed: int) -> Record:
-    """Rates with intervals over images, and calibration under attack."""
-    broken, correct = whole.broken.double(), whole.clean.correct.double()
-    sums = resampled_sums(torch.stack([broken, correct], 1), seed)
+    """Rates with intervals over images, and calibration under attack; success is not defined where no answer was right."""
+    broken, correct = whole.broken, whole.clean.correct
+    draws, right, images = attack_draws(broken, correct, seed), int(correct.sum()), len(correct)
     summary = AttackSummary(
         images=len(whole.clean),
         eps=eps,
-        success_rate=estimate(whole.success_rate, sums[:, 0] / sums[:, 1].clamp_min(1)),
-        robust_accuracy=mean_estimate(correct - broken, seed),
+        success_rate=share_estimate(whole.success_rate if right else math.nan, draws["success_rate"], right),
+        robust_accuracy=share_estimate(float((correct & ~broken).double().mean()), draws["robust_accuracy"], images),
         confidence=mean_estimate(whole.attacked.confidences, seed),
         **estimates(whole.attacked, ["ece", "nll", "signed_error"], seed=seed),
     )
-    return Record({"summary": vars(summary)}, {"broken": whole.broken, "correct": whole.clean.correct})
+    return Record({"summary": vars(summary)}, {"broken": broken, "correct": correct})
+
+
+def attack_draws(broken: Tensor, correct: Tensor, seed: int) -> dict[str, Tensor]:
+    """The rates in every bootstrap draw; NaN where a draw has no right answer to break."""
+    sums = resampled_sums(torch.stack([broken.double(), correct.double()], 1), seed)
+    lost, right = sums.unbind(1)
+    return {"success_rate": lost / right.where(right > 0, torch.nan), "robust_accuracy": (right - lost) / len(broken)}
 
 
 def curve_point(setting: Setting, eps: float) -> Record:

@@ -12,7 +12,7 @@ from ..calibration.answers import answer
 from ..calibration.bins import ReliabilityBins
 from ..calibration.bootstrap import DRAWS, estimate
 from ..calibration.cross_fitting import divided
-from ..calibration.scoring import samples
+from ..calibration.scoring import interval_of, samples
 from ..models.prediction import predict
 from ..types import Batch, Estimate, Predictions
 from .records import Record
@@ -35,7 +35,7 @@ def record_of(answers: Predictions, temperatures: Tensor | None, seed: int) -> R
         scaled = divided(answers, temperatures)
         found, drawn = samples(scaled, answer(scaled, BINS), ["ece"], BINS, DRAWS, seed)
         points[SCALED], draws[SCALED] = found["ece"], drawn["ece"]
-    estimates = {name: estimate(points[name], draws[name]) for name in draws}
+    estimates = {name: interval_of(name, points[name], draws[name], len(held)) for name in draws}
     tensors = {f"draws.{name}": values.float() for name, values in draws.items()}
     tensors |= {f"bins.{part.name}": getattr(held.reliability, part.name) for part in fields(ReliabilityBins)}
     tensors |= {"classes": answers.classes.int(), "confidences": answers.confidences.float(), "correct": answers.correct}

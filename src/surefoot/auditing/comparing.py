@@ -23,6 +23,7 @@ from ..plain import plain
 from ..types import Estimate
 from .aligning import Compared, align, name_apart, read_compared
 from .cells import BINS
+from .conditions import conditions
 from .naming import Number, good_direction, numbers_in
 
 LEVEL = 0.05
@@ -90,13 +91,17 @@ def compare(audits: Sequence[Compared | str | Path], *, all_pairs: bool = False,
     pairs = combinations(range(len(models)), 2) if all_pairs else ((0, place) for place in range(1, len(models)))
     for one, two in pairs:
         named = (models[one].name, models[two].name)
+        alike = same_damage(models[one], models[two])
+        if not alike and "corruptions" in models[one].audit and "corruptions" in models[two].audit:
+            notes.append(f"'{named[0]}' and '{named[1]}' saw other corruptions: what they did under these is not compared.")
         found += clean_differences(named, clean[one], clean[two], numbers[one], numbers[two])
         paired = can_pair(models[one], models[two])
-        for name in other_names(numbers[one], numbers[two], models[one], models[two]):
+        for name in other_names(numbers[one], numbers[two], models[one], alike):
             first, second = numbers[one][name], numbers[two][name]
             draws = [models[place].draws.get(name) for place in (one, two)] if paired else [None, None]
             found.append(difference_of(name, named, first, second, draws))
-        found += relative_mce(named, models[one], models[two], paired)
+        if alike:
+            found += relative_mce(named, models[one], models[two], paired)
     values: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(item.name for item in found):
         for model, held, own in zip(models, numbers, clean, strict=True):
@@ -132,13 +137,18 @@ def clean_differences(
             yield difference_of(name, named, first[name], second[name], [None, None])
 
 
-def other_names(first: Mapping[str, Number], second: Mapping[str, Number], one: Compared, two: Compared) -> list[str]:
-    """What both have beyond the clean scores; what depends on the depth only where that is the same."""
-    same_depth = one.audit["subject"].get("depth") == two.audit["subject"].get("depth")
+def same_damage(one: Compared, two: Compared) -> bool:
+    """Whether both met the same corruptions of as many images: at the same depth, from the same place."""
+    depths = [model.audit["subject"].get("depth") for model in (one, two)]
+    return depths[0] == depths[1] and conditions(one.audit) == conditions(two.audit)
+
+
+def other_names(first: Mapping[str, Number], second: Mapping[str, Number], one: Compared, alike: bool) -> list[str]:
+    """What both have beyond the clean scores; what they did under corruptions only where those are alike."""
     attacks = [
         f"attacks.{name}.{score}" for name in one.audit.get("attacks", {}) for score in ("success_rate", "robust_accuracy")
     ]
-    wanted = [name for name in OTHERS if same_depth or not name.startswith("corruptions")] + attacks
+    wanted = [name for name in OTHERS if alike or not name.startswith("corruptions")] + attacks
     return [name for name in wanted if name in first and name in second]
 
 
@@ -176,8 +186,6 @@ def relative_mce(named: tuple[str, str], one: Compared, two: Compared, paired: b
     As Hendrycks and Dietterich (2019) divide by AlexNet's errors: each corruption's error is the mean over severities. Over the
     fifteen of the benchmark, or what both have of them; a corruption without any error of the first is left out.
     """
-    if one.audit["subject"].get("depth") != two.audit["subject"].get("depth"):
-        return
     first, second = errors_by_corruption(one.audit), errors_by_corruption(two.audit)
     names = [name for name in COMMON15 if name in first and first[name] > 0 and name in second]
     if not names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,31 @@ def numbers_of(value: Any, path: str = "") -> Iterator[tuple[str, float, float |
         for name, item in value.items():
             yield from numbers_of(item, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from numbers_of(item, f"{path}.{label_of(item, place)}")
+        for label, item in zip(labels_of(value), value, strict=True):
+            yield from numbers_of(item, f"{path}.{label}")
+
+
+def undefined_in(value: Any, path: str = "") -> Iterator[str]:
+    """The paths of what an audit holds without a value."""
+    if value is None or (isinstance(value, dict) and value.keys() == {"value", "low", "high"} and value["value"] is None):
+        yield path
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from undefined_in(item, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for label, item in zip(labels_of(value), value, strict=True):
+            yield from undefined_in(item, f"{path}.{label}")
+
+
+def labels_of(items: list[Any]) -> list[str]:
+    """How the items of a list are called in a path; those of the same name are numbered, as ImageNet's two cranes."""
+    labels = [label_of(item, place) for place, item in enumerate(items)]
+    counts, seen = Counter(labels), Counter[str]()
+    for place, label in enumerate(labels):
+        if counts[label] > 1:
+            seen[label] += 1
+            labels[place] = f"{label} ({seen[label]})"
+    return labels
 
 
 def label_of(item: Any, place: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import SurefootError
 from ..schemas import parse_number
+from .conditions import damaged_alike
 from .naming import Number, find_number, good_direction, numbers_in
 
 Audit = Mapping[str, Any]
@@ -40,7 +41,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One rule judged on one number: what was found, and the number that it must keep to."""
+    """One rule judged on one number: what was found, the number that it must keep to, and the number that was judged.
+
+    That is the value, or with `cautious` the worse end of its interval.
+    """
 
     rule: str
     name: str
@@ -48,6 +52,7 @@ class Verdict:
     sign: str
     bound: float
     holds: bool
+    judged: float
 
 
 def parse_rules(given: Any) -> list[Rule]:
@@ -116,11 +121,14 @@ def depth_of(audit: Audit) -> str:
 
 
 def check_comparable(rule: Rule, audit: Audit, before: Audit) -> None:
-    """Both audits must be of the same data and split."""
+    """Both audits must be of the same data, split and number of classes."""
     ours, theirs = ((given["subject"]["data"].get("name"), given["subject"]["split"]) for given in (audit, before))
     if ours != theirs:
         said = [f"{split} split of {data or 'unnamed data'}" for data, split in (ours, theirs)]
         raise SurefootError(f"Rule '{rule.text}' compares the {said[0]} with the {said[1]}.")
+    mine, other = (len(given["subject"]["classes"]) for given in (audit, before))
+    if mine != other:
+        raise SurefootError(f"Rule '{rule.text}' compares an audit of {mine} classes with one of {other}.")
 
 
 def check_depth(rule: Rule, name: str, audit: Audit, before: Audit) -> None:
@@ -129,6 +137,8 @@ def check_depth(rule: Rule, name: str, audit: Audit, before: Audit) -> None:
     same_anyway = name.split(".")[0] in DEPTHLESS and "corrupted" not in name
     if depths[0] != depths[1] and not same_anyway:
         raise SurefootError(f"Rule '{rule.text}' cannot compare {name} at depth {depths[0]} with that at depth {depths[1]}.")
+    if not damaged_alike(name, audit, before):
+        raise SurefootError(f"Rule '{rule.text}' cannot compare {name}: the two audits saw other corruptions.")
 
 
 def settle(rule: str, name: str, number: Number, sign: str, bound: float, cautious: bool) -> Verdict:
@@ -137,4 +147,4 @@ def settle(rule: str, name: str, number: Number, sign: str, bound: float, cautio
     judged = worse if cautious and worse is not None else number.value
     slip = 1e-12 * max(1.0, abs(bound)) if sign.endswith("=") else 0.0  # 0.92 - 0.01 is not quite 0.91
     near = bound + (slip if sign.startswith("<") else -slip)
-    return Verdict(rule, name, number, sign, bound, OPERATORS[sign](judged, near))
+    return Verdict(rule, name, number, sign, bound, OPERATORS[sign](judged, near), judged)

@@ -9,10 +9,21 @@ from .gating import Verdict
 
 
 def shown(verdict: Verdict) -> str:
-    """The number that was found, with its interval."""
+    """The number that was found, with its interval, and which end of that was judged if one was."""
     number = verdict.found
     interval = "" if number.low is None or number.high is None else f" ({number.low:.4g} to {number.high:.4g})"
-    return f"{number.value:.4g}{interval}"
+    cautious = verdict.judged != number.value
+    judged = f", judged by {apart(verdict.judged, verdict.bound)}" if cautious else ""
+    return f"{number.value:.4g}{interval}{judged}" if cautious else f"{apart(number.value, verdict.bound)}{interval}"
+
+
+def apart(value: float, bound: float) -> str:
+    """A number with four digits that count, or as many as tell it from its bound."""
+    written = (f"{value:.{digits}g}" for digits in range(4, 18))
+    return next(
+        (text for text in written if (float(text) < bound) == (value < bound) and (float(text) > bound) == (value > bound)),
+        f"{value:.4g}",
+    )
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 from ..errors import SurefootError, suggestion
 from ..schemas import parse_number
-from .frames import numbers_of
+from .frames import numbers_of, undefined_in
 
 FRACTION = re.compile(r"\d+(?:\.\d+)?/\d+")
 ENDS = ("value", "low", "high")
@@ -35,8 +36,12 @@ class Number:
 
 def numbers_in(audit: Mapping[str, Any]) -> dict[str, Number]:
     """Every number of an audit by its path, such as `corruptions.cells.gaussian_noise.3.accuracy`."""
-    parts = {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
-    return {path: Number(value, low, high) for path, value, low, high in numbers_of(parts)}
+    return {path: Number(value, low, high) for path, value, low, high in numbers_of(measured(audit))}
+
+
+def measured(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """What an audit measured, without what it is of."""
+    return {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
 
 
 def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Number] | None = None) -> tuple[str, Number]:
@@ -108,14 +113,8 @@ def why_missing(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Numbe
 
 
 def empty_at(name: str, audit: Mapping[str, Any]) -> bool:
-    """Whether a path leads to a number that was not defined."""
-    for path in (name, f"calibration.{name}"):
-        place: Any = audit
-        for part in path.split("."):
-            place = place.get(part, 0) if isinstance(place, dict) else 0
-        if place is None or (isinstance(place, dict) and place.keys() == set(ENDS) and place["value"] is None):
-            return True
-    return False
+    """Whether a name stands for a number that was not defined."""
+    return resolve(name, dict.fromkeys(undefined_in(measured(audit)), Number(math.nan))) is not None
 
 
 def short_names(numbers: Mapping[str, Number]) -> list[str]:

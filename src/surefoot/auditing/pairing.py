@@ -12,9 +12,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..calibration.bootstrap import resampled_sums
 from ..files import read_tensors
-from .attacking import attacks_of
+from .attacking import attack_draws, attacks_of
 from .cells import SCALED, SCORES
 from .corrupting import corruption_name
 from .records import Record, Workbook
@@ -37,10 +36,8 @@ def paired_draws(setting: Setting, book: Workbook) -> dict[str, Tensor]:
     for name in attacks_of(setting):
         record = book.read(f"attacks/{name}")
         if record is not None:
-            broken, correct = (record.tensors[key].double() for key in ("broken", "correct"))
-            sums = resampled_sums(torch.stack([broken, correct], 1), setting.seed)
-            found[f"attacks.{name}.success_rate"] = sums[:, 0] / sums[:, 1].clamp_min(1)
-            found[f"attacks.{name}.robust_accuracy"] = (sums[:, 1] - sums[:, 0]) / len(broken)
+            draws = attack_draws(record.tensors["broken"], record.tensors["correct"], setting.seed)
+            found |= {f"attacks.{name}.{rate}": values for rate, values in draws.items()}
     return found
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import require
+from ..intervals import wilson
 from ..seeds import generator
 from ..types import Estimate
 
@@ -52,6 +53,14 @@ def estimate(value: float, samples: Tensor) -> Estimate:
         return Estimate(value, math.nan, math.nan)
     low, high = samples.nanquantile(torch.tensor([0.025, 0.975], dtype=samples.dtype)).tolist()
     return Estimate(value, low, high)
+
+
+def share_estimate(share: float, samples: Tensor, images: int) -> Estimate:
+    """A share of images; with Wilson's interval where all have it or none has, since every draw is the same then."""
+    if share not in (0.0, 1.0) or len(samples) == 0:
+        return estimate(share, samples)
+    ends = wilson(round(share * images), images)
+    return Estimate(share, ends["low"], ends["high"])
 
 
 def calibrated_ece(confidences: Tensor, membership: Tensor, seed: int, draws: int = DRAWS) -> Tensor:

@@ -13,7 +13,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..types import Estimate, Predictions
 from .answers import Answers, answer, parts_of, weighted_totals
 from .bins import debiased_ece_of, max_error_of, rms_of
-from .bootstrap import DRAWS, calibrated_ece, estimate, resamples
+from .bootstrap import DRAWS, calibrated_ece, estimate, resamples, share_estimate
 from .class_bins import class_sums
 from .ranking import rank
 from .smoothing import smooth_ece
@@ -117,8 +117,14 @@ def estimates(
     answers: Answers | None = None,
 ) -> dict[str, Estimate]:
     """Some of the scores by name; what they do not need is not computed."""
-    points, draws = samples(predictions, answers or answer(predictions, bins), names, bins, intervals, seed)
-    return {name: estimate(points[name], draws[name]) for name in names}
+    held = answers or answer(predictions, bins)
+    points, draws = samples(predictions, held, names, bins, intervals, seed)
+    return {name: interval_of(name, points[name], draws[name], len(held)) for name in names}
+
+
+def interval_of(name: str, value: float, draws: Tensor, images: int) -> Estimate:
+    """A score with its interval; accuracy is a share of images."""
+    return share_estimate(value, draws, images) if name == "accuracy" else estimate(value, draws)
 
 
 def samples(

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from .verdict import calibrated, misjudged, one_sided, side, strongest_attack, temperatures, worst_corruption, worst_family
-from .words import Audit, attack_name, capital, percent, points, rounded, spoken, threshold
+from typing import Any
+
+from ..intervals import wilson
+from .verdict import (
+    better_than_chance,
+    calibrated,
+    misjudged,
+    one_sided,
+    side,
+    strongest_attack,
+    temperatures,
+    worst_corruption,
+    worst_family,
+)
+from .words import Audit, attack_name, capital, few_percent, percent, points, rounded, spoken, threshold
 
 DROP = 0.1  # of accuracy, from which a family is worth training for
 ATTACKED = 0.5  # success rate from which a model should not be trusted among enemies
@@ -19,8 +32,19 @@ NOTHING = "Nothing urgent at this depth of audit."
 
 def advice(audit: Audit) -> list[str]:
     """What to do, where something is worth doing; the cheapest first."""
-    todo = [*calibration_advice(audit), *corruption_advice(audit), *attack_advice(audit), *class_advice(audit)]
+    todo = [*chance_advice(audit), *calibration_advice(audit), *corruption_advice(audit)]
+    todo += [*attack_advice(audit), *class_advice(audit)]
     return [*(todo or [NOTHING]), *threshold_advice(audit)]
+
+
+def chance_advice(audit: Audit) -> list[str]:
+    """What to look at where a model seems to know nothing."""
+    if better_than_chance(audit):
+        return []
+    return [
+        f"Its answers are not clearly better than a guess among {len(audit['subject']['classes'])} classes: look first whether "
+        "the weights, the order of the classes and the scaling of the pixels are right."
+    ]
 
 
 def calibration_advice(audit: Audit) -> list[str]:
@@ -77,9 +101,10 @@ def attack_advice(audit: Audit) -> list[str]:
 
 
 def class_advice(audit: Audit) -> list[str]:
-    """The class that is recognised least, where it is surely worse than the rest."""
+    """The class that is recognised least, where it is surely worse than the rest, however many classes were looked at."""
     low = audit["calibration"]["accuracy"]["low"]
-    weak = [row for row in audit.get("classes", ()) if row["accuracy"] is not None and row["accuracy"]["high"] < low]
+    rows = [row for row in audit.get("classes", ()) if row["accuracy"] is not None]
+    weak = [row for row in rows if highest(row, len(rows)) < low]
     if not weak:
         return []
     worst = min(weak, key=lambda row: row["accuracy"]["value"])
@@ -89,6 +114,11 @@ def class_advice(audit: Audit) -> list[str]:
         f"Class '{worst['name']}' is recognised in only {percent(worst['accuracy']['value'])} of cases{mixed}: "
         f"collect more of it or look at its labels{more}."
     ]
+
+
+def highest(row: dict[str, Any], several: int) -> float:
+    """How often a class may be recognised at most, as one of several."""
+    return wilson(round(row["accuracy"]["value"] * row["images"]), row["images"], several)["high"]
 
 
 def threshold_advice(audit: Audit) -> list[str]:
@@ -102,11 +132,12 @@ def threshold_advice(audit: Audit) -> list[str]:
 def threshold_words(row: Audit) -> str:
     """What a threshold does, as a sentence."""
     if not row["coverage"]["value"]:
-        return f"No confidence is high enough for an error rate of {percent(row['wanted_risk'])}."
+        return f"No confidence is high enough for an error rate of {few_percent(row['wanted_risk'])}."
     held = [threshold(value) for value in row["thresholds"] if value <= 1]
-    bound = f"{' or '.join(held)} confidence{'' if len(held) == len(row['thresholds']) else ' (none holds for the other half)'}"
+    missing = "" if len(held) == len(row["thresholds"]) else " (none holds for the other half)"
+    bound = f"{' or '.join(dict.fromkeys(held))} confidence on{missing}"
     answered, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
-    return f"Let it answer by itself above {bound}: that is {answered} of the images, {wrong} of them wrong."
+    return f"Let it answer by itself from {bound}: that is {answered} of the images, {wrong} of them wrong."
 
 
 def warnings(audit: Audit) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .verdict import calibrated, strongest_attack, worst_family
+from .verdict import better_than_chance, calibrated, strongest_attack, too_few, worst_family
 from .words import Audit, attack_name, percent
 
 
@@ -27,7 +27,7 @@ def cards(audit: Audit) -> list[Card]:
     band = f"a perfectly calibrated model would show {percent(low)} to {percent(high)} here"
     found = [
         card("accuracy", scores["accuracy"], "right on images as they are"),
-        card("calibration error (ECE)", scores["ece"], band, "good" if calibrated(audit) else "poor"),
+        card("calibration error (ECE)", scores["ece"], band, "" if too_few(audit) else "good" if calibrated(audit) else "poor"),
     ]
     if "corruptions" not in audit:
         scaled = (audit.get("temperature") or {}).get("calibration")
@@ -36,20 +36,23 @@ def cards(audit: Audit) -> list[Card]:
         value, low, high = (f"{scores['brier'][key]:.3f}" for key in ("value", "low", "high"))
         found.append(Card("Brier score", value, f"{low} to {high}", "0 is perfect; squared error of the probabilities"))
         ranks = "how well confidence tells right from wrong; 50 % is chance"
+        if scores["auroc"]["value"] is None:
+            answers = "right" if scores["accuracy"]["value"] else "wrong"
+            return [*found, Card("AUROC of its confidence", "not defined", f"all answers are {answers}", ranks)]
         return [*found, card("AUROC of its confidence", scores["auroc"], ranks)]
     worse, clean = audit["corruptions"], scores["accuracy"]["value"]
-    mean = worse["mean_accuracy"]
+    mean, able = worse["mean_accuracy"], better_than_chance(audit)  # what guesses does not lose by damage: that is no merit
     kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
     damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
-    found.append(card("corrupted accuracy", mean, damage, tone(clean - mean["value"])))
+    found.append(card("corrupted accuracy", mean, damage, tone(clean - mean["value"]) if able else ""))
     if worst := worst_family(audit):
         family, drop = worst
         accuracy = worse["families"][family]["accuracy"]
-        found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop)))
+        found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
         broken = f"right answers that {attack_name(name)} turns wrong"
-        found.append(card("attack success", rate, broken, tone(rate["value"] / 3)))
+        found.append(card("attack success", rate, broken, tone(rate["value"] / 3) if able else ""))
     return found
 
 

@@ -15,7 +15,7 @@ from .reading import read_audit
 from .sections import sections_of
 from .sections.base import models_of
 from .verdict import headline
-from .words import change, measure, percent, short, spoken
+from .words import change, few_percent, measure, percent, short, spoken
 
 ASSETS = ("inline", "beside")
 SCRIPT = "plotly.min.js"
@@ -42,7 +42,8 @@ def render_page(audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[
     for section in sections:
         data |= section.data
     environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"percent": percent, "short": short, "spoken": spoken, "measure": measure}
+    filters = (percent, few_percent, short, spoken, measure)
+    environment.filters |= {function.__name__: function for function in filters}
     environment.globals["change"] = change
     tops = [
         {"model": model, "headline": headline(model.audit), "cards": cards(model.audit), "todo": advice(model.audit)}

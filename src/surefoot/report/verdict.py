@@ -7,12 +7,24 @@ from collections import defaultdict
 from .words import Audit, attack_name, capital, percent, points, spoken
 
 ONE_SIDED = 0.5  # share of ECE that the signed error must make up
+BLIND = 0.1  # if even a perfectly calibrated model might show so much ECE, the images are too few to see any
 
 
 def calibrated(audit: Audit) -> bool:
     """Whether ECE is no larger than a perfectly calibrated model would show."""
     scores = audit["calibration"]
     return bool(scores["ece"]["value"] <= scores["ece_if_calibrated"][1])
+
+
+def too_few(audit: Audit) -> bool:
+    """Whether nothing can be said of confidence: ECE is within what a perfect model would show, and that is large."""
+    return calibrated(audit) and bool(audit["calibration"]["ece_if_calibrated"][1] > BLIND)
+
+
+def better_than_chance(audit: Audit) -> bool:
+    """Whether accuracy is clearly above that of a guess."""
+    classes = len(audit["subject"]["classes"])
+    return classes < 2 or bool(audit["calibration"]["accuracy"]["low"] > 1 / classes)
 
 
 def side(audit: Audit) -> str:
@@ -38,10 +50,15 @@ def headline(audit: Audit) -> str:
     """The whole audit in two sentences."""
     scores = audit["calibration"]
     right = f"Right on {percent(scores['accuracy']['value'])} of its {audit['subject']['split']} images"
-    said = f"{right}, and its confidence can be believed." if calibrated(audit) else f"{right}, but {misjudged(audit)}."
+    if too_few(audit):
+        said = f"{right}, which are too few to judge its confidence."
+    else:
+        said = f"{right}, and its confidence can be believed." if calibrated(audit) else f"{right}, but {misjudged(audit)}."
     worse = []
     if "corruptions" in audit:
-        worse.append(f"Corrupted pictures take it down to {percent(audit['corruptions']['mean_accuracy']['value'])}")
+        mean = audit["corruptions"]["mean_accuracy"]["value"]
+        does = "take it down to" if mean < scores["accuracy"]["value"] else "leave it at"
+        worse.append(f"Corrupted pictures {does} {percent(mean)}")
     if attack := strongest_attack(audit):
         rate = percent(audit["attacks"][attack]["success_rate"]["value"])
         worse.append(f"{attack_name(attack)} turns {rate} of its right answers into wrong ones")
@@ -57,7 +74,10 @@ def verdict(audit: Audit) -> list[str]:
         f"(95\N{NO-BREAK SPACE}% interval {percent(accuracy['low'])} to {percent(accuracy['high'])})."
     ]
     band = f"{percent(low_high[0])} to {percent(low_high[1])}"
-    if calibrated(audit):
+    if too_few(audit):
+        found = f"ECE {percent(ece['value'])}; perfect calibration would show {band} here."
+        said.append(f"Too few images to judge its confidence: {found}")
+    elif calibrated(audit):
         said.append(f"Its confidence can be believed: ECE {percent(ece['value'])}; perfect calibration would show {band} here.")
     else:
         found = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
@@ -66,12 +86,12 @@ def verdict(audit: Audit) -> list[str]:
     if "corruptions" in audit:
         name, drop = worst_corruption(audit)
         mean = audit["corruptions"]["mean_accuracy"]["value"]
-        words = f"on {spoken(name)}"
-        said.append(f"Corrupted pictures: {percent(mean)} right on average; it loses most {words}, {points(drop)}.")
+        most = f"; it loses most on {spoken(name)}, {points(drop)}" if drop > 0 else ""
+        said.append(f"Corrupted pictures: {percent(mean)} right on average{most}.")
     for attack, found in audit.get("attacks", {}).items():
         rate = found["success_rate"]["value"]
         if rate is not None:  # as where no answer was right to begin with
-            said.append(f"{attack.upper()} turns {percent(rate)} of its right answers into wrong ones.")
+            said.append(f"{capital(attack_name(attack))} turns {percent(rate)} of its right answers into wrong ones.")
     return said
 
 

@@ -16,6 +16,11 @@ def percent(value: float | None) -> str:
     return "not defined" if value is None else f"{100 * value:.1f}{SPACE}%"
 
 
+def few_percent(share: float) -> str:
+    """A share that may be far below a per cent, with the digits that count."""
+    return f"{100 * share:.3g}{SPACE}%"
+
+
 def rounded(share: float) -> str:
     """A share as a whole percentage, none below 0."""
     return f"{100 * max(share, 0.0):.0f}{SPACE}%"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,13 +49,27 @@ def one_model(model: Model) -> tuple[list[Column], list[list[Any]]]:
 
 def several_models(models: Sequence[Model]) -> tuple[list[Column], list[list[Any]]]:
     """How often each model recognises each class; the class that the first knows least comes first."""
-    found = [{row["name"]: row["accuracy"] for row in model.audit["classes"]} for model in models]
-    names = dict.fromkeys(row["name"] for model in models for row in worst_first(model))
-    sizes = {row["name"]: row["images"] for model in models for row in model.audit["classes"]}
-    rows = [[name, sizes[name], *((each.get(name) or {}).get("value") for each in found)] for name in names]
-    return [*FIRST, *(Column(model.name, "percent") for model in models)], rows
+    found = [dict(told_apart(model.audit["classes"])) for model in models]
+    rows = {key: row for each in found for key, row in each.items()}
+    order = dict.fromkeys(key for each in found for key in sorted(each, key=lambda key: known(each[key])))
+    accuracies = ([(each.get(key, {}).get("accuracy") or {}).get("value") for each in found] for key in order)
+    columns = [*FIRST, *(Column(model.name, "percent") for model in models)]
+    return columns, [[key[0], rows[key]["images"], *row] for key, row in zip(order, accuracies, strict=True)]
+
+
+def told_apart(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
+    """Classes by their name and how often it came before: ImageNet has two cranes."""
+    seen = Counter[str]()
+    for row in rows:
+        yield (row["name"], seen[row["name"]]), row
+        seen[row["name"]] += 1
 
 
 def worst_first(model: Model) -> list[dict[str, Any]]:
     """Classes by accuracy; those without images last."""
-    return sorted(model.audit["classes"], key=lambda row: row["accuracy"]["value"] if row["accuracy"] else 2.0)
+    return sorted(model.audit["classes"], key=known)
+
+
+def known(row: dict[str, Any]) -> float:
+    """How often a class is recognised; above 1 where it has no image."""
+    return float(row["accuracy"]["value"]) if row["accuracy"] else 2.0

@@ -31,7 +31,7 @@ def curvature_drawings(models: Sequence[Model]) -> list[Drawing]:
         found.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", said, figure))
     for place, (name, each) in enumerate(counted.items()):
         whose = f": {name}" if len(models) > 1 else ""
-        said = "Mean curvature of images by how often they were right in ten noisy draws: what bends more is wrong more often."
+        said = "Mean curvature of images by how often they were right in ten noisy draws: is what bends more wrong more often?"
         figure = curvature_by_count_figure(curvature_by_count(each))
         found.append(drawing(f"curvature-by-count-{place}", f"Curvature by right answers{whose}", said, figure))
     if held:
@@ -66,9 +66,9 @@ def curvature_by_count(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def pearson(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Pearson's r; None where either side does not vary."""
+    """Pearson's r; None where either side does not vary, or of two points, which always lie on a line."""
     count = len(pairs)
-    if count < 2:
+    if count < 3:
         return None
     x, y = (sum(pair[side] for pair in pairs) / count for side in (0, 1))
     both = sum((a - x) * (b - y) for a, b in pairs)
