@@ -303,3 +303,42 @@ def test_slider_of_a_real_audit(opened, tmp_path):
         assert ece_shown(page) == pytest.approx(float(wanted.ece), abs=1e-3)
         assert float(page.inner_text("#nll-0")) == pytest.approx(float(wanted.nll), abs=1e-3)
     page.evaluate("surefoot.drawAll()")
+
+
+def twin_rows(page, name):
+    """The table beside a figure: its headings and its rows."""
+    page.evaluate("surefoot.drawAll()")
+    page.click(f"details[data-figure={name}] summary")
+    page.wait_for_selector(f"details[data-figure={name}] table")
+    rows = page.locator(f"details[data-figure={name}] tr").all()
+    return [row.locator("th, td").all_inner_texts() for row in rows]
+
+
+def test_no_name_is_given_twice(opened):
+    page = opened(made_up("a"), made_up("b"))
+    names = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+    assert len(names) == len(set(names))
+    labels = page.evaluate(
+        "[...document.querySelectorAll('[aria-labelledby]')].map((each) => each.getAttribute('aria-labelledby'))"
+    )
+    assert set(labels) <= set(names)
+
+
+def test_a_number_without_interval_has_none_in_the_table(opened):
+    heading, *rows = twin_rows(opened(), "security")
+    assert heading[-2:] == ["from", "to"]
+    ends = {row[0]: row[-2:] for row in rows}
+    assert ends["mean confidence"] == 2 * ["\N{EN DASH}"]
+    assert all("%" in text for text in ends["accuracy"])
+
+
+def test_sliders_of_two_kinds_share_an_axis_that_says_so(opened):
+    page = opened(made_up("first"), made_up("second"))
+    page.check("#slider-kind input[value=feature_scales]", force=True)
+    assert page.evaluate("surefoot.sources.sweep().layout.xaxis.title.text") == "feature scale or temperature"
+
+
+def test_models_that_are_called_by_numbers(opened):
+    page = opened(made_up("1"), made_up("100"))
+    page.evaluate("surefoot.drawAll()")
+    assert page.evaluate("document.getElementById('figure-curvature-spread')._fullLayout.xaxis.type") == "category"

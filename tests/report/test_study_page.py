@@ -49,5 +49,8 @@ def test_it_draws_in_a_browser(table, browser, tmp_path):
     page.goto(write_study(tmp_path / "study.html", table).as_uri())
     page.evaluate("surefoot.drawAll()")
     assert page.locator("#figure-slopes .main-svg").count() > 0
+    page.click("details[data-figure=differences-0] summary")
+    row = page.locator("details[data-figure=differences-0] tbody tr td").all_inner_texts()
+    assert row == ["difference", "2", f"small, {NASTY}", "1", "3"]  # the interval is of the difference, which runs across
     assert said == []
     page.close()

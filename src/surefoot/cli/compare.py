@@ -112,7 +112,7 @@ def draw_page(path: Path, models: list[Compared], found: Comparison) -> None:
     audits = [read_audit(model.folder) for model in models]
     for plain_audit, name in zip(audits, found.models, strict=True):
         plain_audit["subject"]["name"] = name
-    write_page(path, audits, differences=found.for_page())
+    write_page(path, audits, differences=found.for_page(), notes=found.notes)
 
 
 def show(found: Comparison) -> None:

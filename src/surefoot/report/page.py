@@ -22,11 +22,17 @@ SCRIPT = "plotly.min.js"
 OWN_SCRIPTS = ("figures", "theme", "tables", "slider", "heat")
 
 
-def render_page(audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[str, Any]] = (), assets: str = "inline") -> str:
+def render_page(
+    audits: Sequence[dict[str, Any]],
+    *,
+    differences: Sequence[dict[str, Any]] = (),
+    notes: Sequence[str] = (),
+    assets: str = "inline",
+) -> str:
     """The page as text: script and style inside, nothing fetched.
 
-    `differences` are paired differences between models: {name, first, second, value, low, high, real}. With `assets` "beside",
-    plotly's script is expected next to the page instead of inside it.
+    `differences` are paired differences between models, {name, first, second, value, low, high, real}, and `notes` say what to
+    know about them. With `assets` "beside", plotly's script is expected next to the page instead of inside it.
     """
     from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
@@ -55,6 +61,7 @@ def render_page(audits: Sequence[dict[str, Any]], *, differences: Sequence[dict[
         warnings=[(model.name, warning) for model in models for warning in warnings(model.audit)],
         several=len(models) > 1,
         differences=differences,
+        notes=notes,
         sections=sections,
         data=safe_json(data),
         scripts=OWN_SCRIPTS,
@@ -68,6 +75,7 @@ def write_page(
     audits: Sequence[dict[str, Any] | str | Path],
     *,
     differences: Sequence[dict[str, Any]] = (),
+    notes: Sequence[str] = (),
     assets: str = "inline",
 ) -> Path:
     """Write the page of audits, or of the folders that hold them, and say where it is.
@@ -76,7 +84,7 @@ def write_page(
     """
     path = Path(path)
     found = [audit if isinstance(audit, dict) else read_audit(audit) for audit in audits]
-    text = render_page(found, differences=differences, assets=assets)
+    text = render_page(found, differences=differences, notes=notes, assets=assets)
     if assets == "beside":
         write_script(path.parent / SCRIPT)
     write_text(path, text)

@@ -27,6 +27,7 @@ def centre_stability_figure(result: dict[str, Any]) -> go.Figure:
     rows = (("values", "r of confidence and cosine"), ("least_cosine", "least cosine to the default's centre"))
     for (key, name), colour in zip(rows, COLOURS, strict=False):
         figure.add_scatter(x=names, y=result[key], mode="markers", name=name, marker={"color": colour, "size": 9})
+    figure.update_xaxes(type="category")  # names, even where they are numbers
     return figure
 
 

@@ -17,4 +17,5 @@ def class_separation_figure(result: dict[str, Any]) -> go.Figure:
     figure.add_bar(x=names, y=result["values"], marker={"color": COLOURS[0]})
     figure.add_hline(y=result["bound"], line={"color": COLOURS[1]}, annotation_text=f"bound, tau {result['tau']:.3g}")
     figure.add_hline(y=0.6931471805599453, line={"color": "#888", "dash": "dash"}, annotation_text="log 2")
+    figure.update_xaxes(type="category")  # names, even where they are numbers
     return figure

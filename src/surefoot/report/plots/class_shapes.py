@@ -18,4 +18,5 @@ def class_shapes_figure(result: dict[str, Any], class_names: list[str] | None = 
     rows = (("dispersion", "dispersions"), ("margin", "margins"), ("signed margin", "signed_margins"))
     for (name, key), colour in zip(rows, COLOURS, strict=False):
         figure.add_bar(x=names, y=result[key], name=name, marker={"color": colour})
+    figure.update_xaxes(type="category")  # names, even where they are numbers
     return figure

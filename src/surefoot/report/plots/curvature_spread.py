@@ -17,4 +17,5 @@ def curvature_spread_figure(result: dict[str, Any]) -> go.Figure:
     for name, row, colour in zip(result["names"], result["values"], COLOURS * len(result["names"]), strict=False):
         five = {key: [value] for key, value in zip(keys, row, strict=True)}
         figure.add_box(x=[escape(name)], **five, marker={"color": colour}, showlegend=False)
+    figure.update_xaxes(type="category")  # names, even where they are numbers
     return figure

@@ -39,8 +39,8 @@ def apart(groups: Sequence[Mapping[str, Sequence[Point]]]) -> Sequence[Mapping[s
 
 def bars(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Error bars from each value to the ends of its interval; none where there is no interval."""
-    above = [max(0.0, number["high"] - number["value"]) if held(number) else 0.0 for number in numbers]
-    below = [max(0.0, number["value"] - number["low"]) if held(number) else 0.0 for number in numbers]
+    above = [max(0.0, number["high"] - number["value"]) if held(number) else None for number in numbers]
+    below = [max(0.0, number["value"] - number["low"]) if held(number) else None for number in numbers]
     return {"array": above, "arrayminus": below, "thickness": 1, "width": 3}
 
 

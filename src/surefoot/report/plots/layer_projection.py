@@ -27,7 +27,11 @@ def layer_projection_figure(result: dict[str, Any]) -> go.Figure:
     for number, block in enumerate(result["blocks"]):
         for row, kind in enumerate(("noisy", "clean")):
             axis = str(row * columns + number + 1) if row or number else ""
-            points: dict[str, Any] = {"mode": "markers", "marker": {"color": shade, "size": 4}, "name": kind}
+            points: dict[str, Any] = {
+                "mode": "markers",
+                "marker": {"color": shade, "size": 4},
+                "name": f"{escape(block)}, {kind}",
+            }
             points |= {"text": text, "hovertemplate": "%{text}<extra></extra>"}
             figure.add_scattergl(**places(result[kind][number]), **points, xaxis=f"x{axis}", yaxis=f"y{axis}")
             bare = {"showticklabels": False, "zeroline": False}

@@ -15,4 +15,5 @@ def margin_term_figure(results: dict[str, dict[str, Any]]) -> go.Figure:
     figure = new_figure("model", "log of R_f B / (gamma sqrt n): a term, not a bound")
     names = [escape(name) for name in results]
     figure.add_bar(x=names, y=[result["log_term"] for result in results.values()], marker={"color": COLOURS[0]})
+    figure.update_xaxes(type="category")  # names, even where they are numbers
     return figure

@@ -25,7 +25,7 @@ def method_differences_figure(rows: Mapping[str, Mapping[str, Any]], unit: str) 
         name="difference",
         marker={"color": COLOURS[0], "size": 9},
     )
-    figure.update_yaxes(autorange="reversed")  # from top to bottom, as in the table
+    figure.update_yaxes(type="category", autorange="reversed")  # from top to bottom, as in the table
     return figure
 
 
@@ -36,4 +36,5 @@ def slopes_figure(lines: Sequence[tuple[str, str, float, str, float]], unit: str
         colour = COLOURS[place % len(COLOURS)]
         ends = {"x": [escape(first), escape(second)], "y": [before, after]}
         figure.add_scatter(**ends, mode="lines+markers", name=escape(name), line={"color": colour, "width": 2})
+    figure.update_xaxes(type="category")  # names, even where they are numbers
     return figure

@@ -23,4 +23,5 @@ def spectral_complexity_figure(result: dict[str, Any]) -> go.Figure:
     figure.update_layout(xaxis={"tickvals": [names[k] for k in shown], "ticktext": [str(k + 1) for k in shown], "tickangle": 0})
     for name, key, colour in (("spectral", "spectral", COLOURS[0]), ("Frobenius", "frobenius", COLOURS[1])):
         figure.add_bar(x=names, y=result[key], name=name, marker={"color": colour})
+    figure.update_xaxes(type="category")  # names, even where they are numbers
     return figure

@@ -31,7 +31,10 @@ def curvature_drawings(models: Sequence[Model]) -> list[Drawing]:
         found.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", said, figure))
     for place, (name, each) in enumerate(counted.items()):
         whose = f": {name}" if len(models) > 1 else ""
-        said = "Mean curvature of images by how often they were right in ten noisy draws: is what bends more wrong more often?"
+        said = (
+            "Mean curvature of images by how often they were right in ten noisy draws; it falls to the right where what bends "
+            "more is wrong more often."
+        )
         figure = curvature_by_count_figure(curvature_by_count(each))
         found.append(drawing(f"curvature-by-count-{place}", f"Curvature by right answers{whose}", said, figure))
     if held:

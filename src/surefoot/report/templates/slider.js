@@ -51,7 +51,7 @@
       add("ece", "ECE", "solid", "y");
       add("nll", "NLL", "dot", "y2");
     });
-    const title = NAMES[states[current()].kind];
+    const title = [...new Set(states.map((state) => NAMES[state.kind]))].join(" or "); // each model has its own slider
     return { data, layout: { xaxis: { type: "log", title: { text: title }, tickvals: [0.125, 0.25, 0.5, 1, 2, 4, 8] }, yaxis: { title: { text: "ECE" }, tickformat: ".0%", rangemode: "tozero" }, yaxis2: { title: { text: "NLL" }, overlaying: "y", side: "right", rangemode: "tozero", showgrid: false }, margin: { l: 55, r: 55, t: 30, b: 50 } } };
   };
 

@@ -21,9 +21,13 @@
     const asPercent = (axis) => /%/.test(layout[axis]?.tickformat ?? "");
     const traces = figure.data.filter((trace) => trace.hoverinfo !== "skip" && trace.visible !== false);
     const axisOf = (trace, letter) => `${letter}axis${(trace[`${letter}axis`] ?? letter).slice(1)}`;
-    const intervals = traces.some((trace) => trace.error_y?.array), coloured = traces.some((trace) => Array.isArray(trace.marker?.color) && typeof trace.marker.color[0] === "number");
-    const vertical = new Set(traces.map((trace) => axisOf(trace, "y")));
-    const columns = ["series", title("xaxis") || "x", vertical.size === 1 ? title([...vertical][0]) || "y" : "value"];
+    const intervals = traces.some((trace) => trace.error_y?.array || trace.error_x?.array), labelled = traces.some((trace) => Array.isArray(trace.text)), coloured = traces.some((trace) => Array.isArray(trace.marker?.color) && typeof trace.marker.color[0] === "number");
+    const heading = (letter, several) => {
+      const axes = [...new Set(traces.map((trace) => axisOf(trace, letter)))]; // titles of subplots are not those of all rows
+      return axes.length === 1 ? title(axes[0]) || letter : several;
+    };
+    const columns = ["series", heading("x", "x"), heading("y", "value")];
+    if (labelled) columns.push("of");
     if (intervals) columns.push("from", "to");
     if (coloured) columns.push(plain(traces.find((trace) => trace.marker?.colorbar)?.marker.colorbar.title?.text) || "colour");
     const rows = [];
@@ -39,9 +43,11 @@
       }
       trace.x.forEach((at, k) => {
         const value = trace.y[k], row = [name, written(at, asPercent(x)), written(value, asPercent(y))];
+        if (labelled) row.push(written(trace.text?.[k]));
         if (intervals) {
-          const bars = trace.error_y?.array && value !== null ? [value - trace.error_y.arrayminus[k], value + trace.error_y.array[k]] : [null, null];
-          row.push(...bars.map((end) => written(end, asPercent(y))));
+          const [error, middle, axis] = trace.error_x?.array ? [trace.error_x, at, x] : [trace.error_y, value, y], above = error?.array?.[k] ?? null;
+          const bars = above !== null && middle !== null ? [middle - error.arrayminus[k], middle + above] : [null, null];
+          row.push(...bars.map((end) => written(end, asPercent(axis))));
         }
         if (coloured) row.push(written(trace.marker.color?.[k]));
         rows.push(row);
