@@ -1,0 +1,37 @@
+"""The results in docs/ are what the commands above them give: nothing is left to compute, and no number has drifted."""
+
+import csv
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+TABLES = sorted(str(path.relative_to(DOCS)) for path in DOCS.glob("results/*/*.md"))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_command_above_a_table_gives_it(table, surefoot, here):
+    """Run from the repo as it stands in the file, with no image at hand; every file of the table stays as it is."""
+    shutil.copytree(DOCS, here / "docs")
+    before = {path: path.read_bytes() for path in (here / "docs").rglob("*") if path.is_file()}
+    command = shlex.split((here / "docs" / table).read_text().splitlines()[0])
+    assert command[:3] == ["surefoot", "study", "run"]
+    done = surefoot(*command[1:])
+    assert done.code == 0, done.err
+    assert ", 0 to do" in done.err
+    after = {path: path.read_bytes() for path in (here / "docs" / "results").glob("[!.]*/**/*") if path.is_file()}
+    assert after == {path: text for path, text in before.items() if path in after}
+
+
+def test_the_table_for_a_choice_is_of_the_results():
+    """Its rows in how-to-choose.md against the file of the study."""
+    columns = ("clean.accuracy", "clean.ece", "temperature.ece", "corruptions.accuracy", "corruptions.ece", "cost.relative")
+    with open(DOCS / "results" / "main" / "main.csv", encoding="utf-8") as file:
+        means = {(row["method"], row["metric"]): float(row["mean"]) for row in csv.DictReader(file)}
+    methods = list(dict.fromkeys(method for method, _ in means))
+    rows = [[f"`{method}`", *(f"{means[method, column]:.2f}" for column in columns)] for method in methods]
+    said = (DOCS / "how-to-choose.md").read_text().split("## What we measured: every method at one budget")[1].split("##")[0]
+    shown = [line.strip("| ").split(" | ") for line in said.splitlines() if line.startswith("| `")]
+    assert shown == rows
