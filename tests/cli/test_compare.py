@@ -100,7 +100,7 @@ def test_an_audit_of_another_depth_is_not_taken_for_the_wanted_one(surefoot, aud
 def test_the_page_gets_the_differences_if_it_takes_them(surefoot, audits, monkeypatch):
     given = {}
 
-    def with_differences(path, plain, differences=()):
+    def with_differences(path, plain, differences=(), notes=()):
         given["names"] = [audit["subject"]["name"] for audit in plain]
         given["differences"] = differences
 

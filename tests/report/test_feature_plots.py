@@ -171,7 +171,7 @@ def test_layers_and_probe(images):
     model = flat(3)
     result = stored(geometry.layer_projection(model, images, torch.arange(6) % 4, ["0", "1"], projection=geometry.pca))
     figure = layer_projection_figure(result)
-    assert [trace.name for trace in figure.data] == ["noisy", "clean"] * 2
+    assert [trace.name for trace in figure.data] == ["0, noisy", "0, clean", "1, noisy", "1, clean"]
     assert list(figure.data[3].x) == [place[0] for place in result["clean"][1]]
     assert len({(trace.xaxis, trace.yaxis) for trace in figure.data}) == 4
     assert list(figure.data[0].text) == ["0", "1", "2", "3", "0", "1"]

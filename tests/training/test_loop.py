@@ -46,7 +46,7 @@ def test_the_callers_generator_is_given_back(digits):
 
 def test_against_a_plain_loop(digits):
     """SGD with Nesterov momentum and the cosine schedule, written out."""
-    options = {"epochs": 3, "batch_size": 100, "learning_rate": 0.05, "warmup_epochs": 1}
+    options = {"epochs": 3, "batch_size": 100, "learning_rate": 0.05, "warmup_epochs": 1, "precision": "float32"}
     run = fit_small(digits, augmentation=Augmentation(), **options)
     from surefoot.seeds import derive, generator
 

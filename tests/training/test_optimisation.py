@@ -104,6 +104,7 @@ def fit_linear(digits, **options):
     torch.manual_seed(0)
     model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 10)), 0.5, 0.5, 32)
     base = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "augmentation": Augmentation(), "progress": False}
+    base["precision"] = "float32"  # sums are compared, and `auto` rounds them on some processors
     return sf.fit(model, sf.objectives.CrossEntropy(), digits, **{**base, **options})
 
 
@@ -118,7 +119,7 @@ def test_class_weights_add_up_over_parts(digits):
         torch.manual_seed(0)
         model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 10)), 0.5, 0.5, 32)
         objective = sf.objectives.CrossEntropy([1.0, 5.0, *[1.0] * 8])
-        options = {"epochs": 1, "batch_size": 64, "learning_rate": 0.01, "progress": False}
+        options = {"epochs": 1, "batch_size": 64, "learning_rate": 0.01, "precision": "float32", "progress": False}
         return sf.fit(model, objective, digits, accumulation=accumulation, **options).model.head.weight
 
     assert torch.allclose(weight(1), weight(4), atol=1e-5)
@@ -144,7 +145,7 @@ def test_the_moving_average_is_what_is_kept(digits):
     torch.manual_seed(0)
     model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 10)), 0.5, 0.5, 32)
     options = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "augmentation": Augmentation(), "progress": False}
-    done = sf.fit(model, Watching(), digits, ema_decay=0.9, **options)
+    done = sf.fit(model, Watching(), digits, ema_decay=0.9, precision="float32", **options)
     last = fit_linear(digits).model.head.weight
     average = seen[0]
     for step, weight in enumerate([*seen[1:], last], 1):
@@ -160,7 +161,8 @@ def test_channels_last_and_compile_learn_the_same(digits):
         torch.manual_seed(0)
         layers = [nn.Conv2d(3, 4, 3, 2), nn.ReLU(), nn.Flatten(), nn.Linear(900, 10)]
         model = sf.adapt(nn.Sequential(*layers), 0.5, 0.5, 32)
-        return sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=1, progress=False, **options).model.head.weight
+        options |= {"epochs": 1, "precision": "float32", "progress": False}
+        return sf.fit(model, sf.objectives.CrossEntropy(), digits, **options).model.head.weight
 
     plain = conv()
     assert torch.allclose(conv(channels_last=True), plain, atol=1e-4)
@@ -172,6 +174,18 @@ def test_mixed_precision_learns(digits):
     assert done.model.head.weight.dtype == torch.float32
     assert done.history[-1]["validation_accuracy"] > 0.7
     assert not torch.equal(done.model.head.weight, fit_linear(digits, epochs=3).model.head.weight)
+
+
+def test_a_run_does_not_go_on_in_another_precision(digits, tmp_path, monkeypatch):
+    """What `auto` took on this machine stands in the recipe; on a machine where it takes another, the run is refused."""
+    monkeypatch.setattr("surefoot.training.precision.has_bf16_units", lambda: False)
+    done = fit_linear(digits, precision="auto", epochs=1, output=tmp_path / "r")
+    assert done.recipe.training["precision"] == "float32"
+    assert "precision: float32" in (tmp_path / "r" / "recipe.yaml").read_text()
+    assert fit_linear(digits, precision="auto", epochs=1, output=tmp_path / "r").history == done.history
+    monkeypatch.setattr("surefoot.training.precision.has_bf16_units", lambda: True)
+    with pytest.raises(SurefootError, match=r"its training.precision is 'float32', not 'bf16'"):
+        fit_linear(digits, precision="auto", epochs=1, output=tmp_path / "r")
 
 
 def test_precision_is_never_slower(monkeypatch):

@@ -41,7 +41,7 @@ data = sf.load_data("digits")
 extra = {"accumulation": 2, "clip_norm": 1.0} if kind == "parts" else {}
 augmentation = type(data.augmentation)() if kind == "norm" else None
 sf.fit(model, Noisy() if kind != "norm" else sf.objectives.CrossEntropy(), data, epochs=2, batch_size=64, learning_rate=0.05,
-       output=output, progress=False, augmentation=augmentation, device="cpu", **extra)
+       output=output, progress=False, augmentation=augmentation, device="cpu", precision="float32", **extra)
 if kind == "plain":  # a second run in the same processes
     sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=64, progress=False, device="cpu")
 """
@@ -194,7 +194,7 @@ def train():
     model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), nn.ReLU(), nn.Linear(24, 10)), 0.5, 0.5, 32)
     data = sf.load_data("digits")
     sf.fit(model, sf.objectives.MaCS(), data, epochs=2, batch_size=64, learning_rate=0.05, device="cpu", output=sys.argv[2],
-           progress=False)
+           precision="float32", progress=False)
 
 if __name__ == "__main__":
     debug_launcher(train, num_processes=2) if sys.argv[1] == "2" else train()

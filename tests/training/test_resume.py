@@ -78,7 +78,7 @@ def test_a_finished_run_is_not_trained_again(digits, tmp_path, monkeypatch):
 
 def test_another_recipe_is_refused_unless_it_may_overwrite(digits, tmp_path):
     train(digits, tmp_path / "r")
-    with pytest.raises(SurefootError, match="holds another recipe's run; choose another output or pass overwrite"):
+    with pytest.raises(SurefootError, match=r"run \(its seed is 0, not 1\); choose another output or pass overwrite"):
         train(digits, tmp_path / "r", seed=1)
     assert same(train(digits, tmp_path / "r", seed=1, overwrite=True).model, train(digits, seed=1).model)
 
@@ -289,7 +289,7 @@ def test_other_data_without_a_name_is_not_taken_for_the_same(digits, tmp_path):
     first = train(unnamed, tmp_path / "r")
     assert same(train(unnamed, tmp_path / "r").model, first.model)
     fewer = replace(unnamed, validation=digits.calibration)
-    with pytest.raises(SurefootError, match="holds another recipe's run"):
+    with pytest.raises(SurefootError, match="holds another recipe's run \\(its fingerprint is '"):
         train(fewer, tmp_path / "r")
 
 

@@ -75,13 +75,14 @@ def fit(
     check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep, clip_norm)
     objective.prepare(model.num_classes, model.feature_dim)
     given["augmentation"] = data.augmentation if augmentation is None else augmentation
+    place = pick_device(device)
+    given["precision"] = choose_precision(precision, place)[0]  # as the recipe will say
     options = {name: given[name] for name in training_option_names()}
     recipe = Recipe.of(model, objective, data, given["augmentation"], options, seed)
-    place = pick_device(device)
     folder = None if output is None else Path(output)
     keep_large_blocks()
     with (
-        accelerated(place, choose_precision(precision, place)[0], tracker, folder) as accelerator,
+        accelerated(place, given["precision"], tracker, folder) as accelerator,
         global_seed(seed, "training"),
     ):
         if accelerator.num_processes > 1 and isinstance(data.train, IterableSplit):

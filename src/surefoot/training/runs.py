@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from torch import Tensor, nn
 
 from ..calibration.repairs import Repair, load_repair
@@ -19,7 +21,7 @@ from ..models.classifier import Classifier
 from ..objectives.base import Objective
 from .checkpointing import BEST, clear_state
 from .history import Epoch
-from .recipes import Recipe
+from .recipes import Recipe, read_recipe
 
 logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
@@ -61,15 +63,30 @@ def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Pat
         leftover.unlink()
     if overwrite:
         remove_run(folder)
-    elif (folder / RECIPE).is_file() and what_is_run((folder / RECIPE).read_text("utf-8")) != what_is_run(recipe.to_yaml()):
-        raise OtherRun(f"'{folder}' holds another recipe's run; choose another output or pass overwrite (--overwrite).")
+    elif (folder / RECIPE).is_file() and (other := difference(read_recipe(folder / RECIPE), recipe)):
+        advice = "choose another output or pass overwrite (--overwrite)"
+        raise OtherRun(f"'{folder}' holds another recipe's run ({other}); {advice}.")
     write_text(folder / RECIPE, recipe.to_yaml())
     return folder
 
 
-def what_is_run(text: str) -> str:
-    """A recipe's text without the line that says which version wrote it."""
-    return "\n".join(line for line in text.splitlines() if not line.startswith("surefoot:"))
+def difference(there: Mapping[str, Any], recipe: Recipe) -> str:
+    """The first option that a recipe on disk does not share, in words; nothing if another version wrote the same."""
+    one, two = options_of(there), options_of(yaml.safe_load(recipe.to_yaml()))
+    for name in [*two, *one]:
+        if one.get(name) != two.get(name):
+            return f"its {name} is {one.get(name)!r}, not {two.get(name)!r}"
+    return ""
+
+
+def options_of(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option of a recipe by its name on the command line, such as training.epochs."""
+    out: dict[str, Any] = {}
+    for section, value in recipe.items():
+        for name, each in value.items() if isinstance(value, Mapping) else ():
+            out[f"{section}.{name}"] = each
+        out |= {} if isinstance(value, Mapping) or section == "surefoot" else {section: value}
+    return out
 
 
 def remove_run(folder: Path) -> None:
