@@ -17,8 +17,8 @@ def cell(mean, best=False, difference=None):
 
 @pytest.fixture
 def table():
-    better = {"value": 2.0, "low": 1.0, "high": 3.0, "within_noise": False}
-    noise = {"value": 0.1, "low": -1.0, "high": 1.2, "within_noise": True}
+    better = {"value": 2.0, "low": 1.0, "high": 3.0, "within_noise": False, "seeds": 5}
+    noise = {"value": 0.1, "low": -1.0, "high": 1.2, "within_noise": True, "seeds": 2}
     rows = [
         {"key": ["small", "ce"], "cells": [cell(80.0), None]},
         {"key": ["small", NASTY], "cells": [cell(82.0, best=True, difference=better), cell(1.0, difference=noise)]},
@@ -36,6 +36,8 @@ def test_numbers_marks_and_figures(table):
     found = json.loads(re.search(r'id="data">(.*?)</script>', page, flags=re.S)[1])["figures"]
     assert found["differences-0"]["data"][0]["x"] == [2.0]
     assert found["differences-0"]["data"][0]["error_x"]["array"] == [1.0]
+    symbols = [found[name]["data"][0]["marker"]["symbol"] for name in ("differences-0", "differences-1")]
+    assert symbols == [["circle"], ["circle-open"]]
     assert found["differences-0"]["layout"]["yaxis"]["autorange"] == "reversed"  # the order of the table
     assert found["slopes"]["data"][0]["y"] == [80.0, 82.0]
     assert NASTY not in page
@@ -51,6 +53,6 @@ def test_it_draws_in_a_browser(table, browser, tmp_path):
     assert page.locator("#figure-slopes .main-svg").count() > 0
     page.click("details[data-figure=differences-0] summary")
     row = page.locator("details[data-figure=differences-0] tbody tr td").all_inner_texts()
-    assert row == ["difference", "2", f"small, {NASTY}", "1", "3"]  # the interval is of the difference, which runs across
+    assert row == ["difference", "2", f"small, {NASTY} (5 seeds)", "1", "3"]  # the interval runs across
     assert said == []
     page.close()

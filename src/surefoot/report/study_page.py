@@ -17,8 +17,8 @@ def render_study(table: dict[str, Any]) -> str:
     """The page as text.
 
     `table` has a title, the command, axes, columns {title}, the baseline, notes, and rows {key, cells}; a cell is None or
-    {mean, shown, spread, mark, best, difference: {value, low, high, within_noise}, paper}. `published` are the paper's own
-    figures {title, axes, columns, rows} where they stand apart.
+    {mean, shown, spread, mark, best, difference: {value, low, high, within_noise, seeds}, paper}. `published` are the paper's
+    own figures {title, axes, columns, rows} where they stand apart.
     """
     from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
@@ -48,11 +48,9 @@ def differences_of(table: dict[str, Any]) -> list[Drawing]:
         for row in table["rows"]:
             cell = row["cells"][place]
             if cell and cell["difference"] and cell["difference"]["low"] is not None:
-                rows[label(row["key"])] = cell["difference"]
+                rows[f"{label(row['key'])} ({cell['difference']['seeds']} seeds)"] = cell["difference"]
         if rows:
-            said = (
-                f"Each method minus {table['baseline']}, paired over seeds, with its 95 % interval; across the line is noise."
-            )
+            said = f"Each method minus {table['baseline']}, paired over seeds, with its 95 % interval; hollow: within noise."
             figure = method_differences_figure(rows, column["title"])
             found.append(drawing(f"differences-{place}", column["title"], said, figure))
     return found

@@ -111,7 +111,7 @@ def plain_cell(entry: Entry | None, metric: Metric) -> dict[str, Any] | None:
     between = None
     if away is not None:
         ends = {"low": away.low, "high": away.high} if away.count > 1 else {"low": None, "high": None}
-        between = {"value": away.mean, **ends, "within_noise": away.within_noise}
+        between = {"value": away.mean, **ends, "within_noise": away.within_noise, "seeds": away.count}
     deviation = None if math.isnan(found.deviation) else number(found.deviation, metric, beside=found.mean)
     return {
         "mean": found.mean,

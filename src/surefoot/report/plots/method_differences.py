@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def method_differences_figure(rows: Mapping[str, Mapping[str, Any]], unit: str) -> go.Figure:
-    """A point for each method with the interval of its paired difference {value, low, high}; on the line, nothing changes."""
+    """A point for each method with the interval of its paired difference {value, low, high, within_noise}.
+
+    On the line nothing changes; a hollow point is within noise.
+    """
     figure = new_figure(f"difference in {unit}", "", showlegend=False, margin={"l": 140, "r": 20, "t": 20, "b": 50})
     numbers = list(rows.values())
     figure.add_vline(x=0, line={"color": "#888", "width": 1, "dash": "dash"})
@@ -23,7 +26,11 @@ def method_differences_figure(rows: Mapping[str, Mapping[str, Any]], unit: str) 
         error_x=bars(numbers),
         mode="markers",
         name="difference",
-        marker={"color": COLOURS[0], "size": 9},
+        marker={
+            "color": COLOURS[0],
+            "size": 9,
+            "symbol": ["circle-open" if number["within_noise"] else "circle" for number in numbers],
+        },
     )
     figure.update_yaxes(type="category", autorange="reversed")  # from top to bottom, as in the table
     return figure
