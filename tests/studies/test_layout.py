@@ -112,6 +112,7 @@ def test_latex(filled):
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
     assert r"focal & $\mathbf{77.33} \pm 2.52$ & $\mathbf{1.067} \pm 0.153^{\approx}$" in text
     assert r"accuracy \% $\uparrow$" in text
+    assert text.splitlines()[1].startswith("% ≈: within noise of cross-entropy")  # for a caption
 
 
 def test_unknown_format(filled):

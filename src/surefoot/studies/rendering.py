@@ -200,10 +200,11 @@ def comma_separated(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A booktabs table."""
+    """A booktabs table, its notes as comments."""
     columns = "l" * len(table.axes) + "r" * len(table.columns)
     titles = [*table.axes, *(column.title for column in table.columns)]
-    lines = [rf"% {table.title}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", row(titles), r"\midrule"]
+    said = [f"% {' '.join(text.split())}" for text in (table.title, *notes(table))]  # what the marks mean, for a caption
+    lines = [*said, rf"\begin{{tabular}}{{{columns}}}", r"\toprule", row(titles), r"\midrule"]
     for key, entries in table.rows.items():
         shown = [latex_cell(entry, column.metric) for entry, column in zip(entries, table.columns, strict=True)]
         lines.append(" & ".join([*map(escaped, key), *shown]) + r" \\")
