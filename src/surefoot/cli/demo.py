@@ -41,12 +41,9 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
     """Cross-entropy against MaCS on scanned digits: train, audit, compare, and see the page."""
-    recipes = {
-        name: Recipe.check(
-            {"data": "digits", "model": "small-resnet", "objective": name, "training": {"epochs": epochs}, "seed": seed}
-        )
-        for name in OBJECTIVES
-    }
+    given = {"data": "digits", "model": "small-resnet", "seed": seed}
+    given["training"] = {"epochs": epochs, "precision": "float32"}  # the same story on every processor
+    recipes = {name: Recipe.check({**given, "objective": name}) for name in OBJECTIVES}
     taken = [name for name in recipes if (output / name).exists()]
     if taken and not overwrite:
         raise SurefootError(f"'{output}' holds a demo already; choose another --output or pass --overwrite.")
