@@ -322,6 +322,7 @@ def test_fingerprints_tell_apart_what_differs():
         ({"a": [torch.zeros(40, 40)]}, {"a": [dotted]}),
         (with_attribute(scale=1), with_attribute(scale=2)),
         (with_attribute(sizes=(1, 2)), with_attribute(sizes=(1, 3))),
+        (with_attribute(mean=torch.zeros(3)), with_attribute(mean=torch.ones(3))),
     ]
     for one, two in pairs:
         assert fingerprint(one) == fingerprint(one) != fingerprint(two)

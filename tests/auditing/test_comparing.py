@@ -239,6 +239,16 @@ def test_corruptions_of_another_kind_are_not_compared(pair):
         assert found.notes == ["'a' and 'b' saw other corruptions: what they did under these is not compared."]
 
 
+def test_where_copies_lie_and_who_drew_them_does_not_matter(pair):
+    for origins in (("read from here/a", "read from there/b"), ("generated with seed 0", "generated with seed 1")):
+        models = [copy.deepcopy(each.audit) for each in pair]
+        for audit, origin in zip(models, origins, strict=True):
+            for cell in audit["corruptions"]["cells"]:
+                cell["origin"] = origin
+        found = compare([replace(each, audit=audit) for each, audit in zip(pair, models, strict=True)])
+        assert any(item.name.startswith("corruptions") for item in found.differences)
+
+
 def test_other_names_of_classes_are_told(pair):
     other = copy.deepcopy(pair[1].audit)
     other["subject"]["classes"] = [f"{name}!" for name in other["subject"]["classes"]]

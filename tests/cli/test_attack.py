@@ -64,7 +64,7 @@ def test_the_curve_is_shown_even_if_its_file_fails(surefoot, folder, monkeypatch
     assert len(json.loads(found.out)["curve"]) == 1
 
 
-def test_a_preset_and_the_signs_of_masking(surefoot, folder):
+def test_a_preset_and_the_signs_of_masking(surefoot, folder, monkeypatch):
     done = json.loads(
         surefoot("attack", folder, "--attack", "pgd-weak", "--max-images", 30, "--json", "--quiet", "--no-check").out
     )
@@ -73,6 +73,11 @@ def test_a_preset_and_the_signs_of_masking(surefoot, folder):
     weak = surefoot("attack", folder, "--attack", "fgsm", "--eps", "1e-6", "--max-images", 8)
     assert weak.code == 0, weak.err
     assert "1e-06" in weak.out
+    balls = []
+    monkeypatch.setattr("surefoot.cli.attack.masking_signs", lambda *given, **_: balls.append(given[3]) or [])
+    for name in ("pgd-weak", "pgd-strong"):  # in the small ball of the first, one step is as good as many
+        assert surefoot("attack", folder, "--attack", name, "--max-images", 8, "--quiet").code == 0
+    assert balls == [8 / 255, 8 / 255]
 
 
 def test_a_time_budget_and_kept_batches(surefoot, folder, here):

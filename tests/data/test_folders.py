@@ -369,8 +369,12 @@ def test_hidden_files_are_no_images_and_links_are_followed(tmp_path, write_image
     write_images(tmp_path / "elsewhere", 5, start=20)
     (tmp_path / "set" / "cat" / "more").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "circle").symlink_to(tmp_path / "set" / "cat")
+    (tmp_path / "set" / "dog" / "real").mkdir()
+    write_images(tmp_path / "set" / "dog" / "real", 3, start=30)
+    (tmp_path / "set" / "dog" / "linked").symlink_to(tmp_path / "set" / "dog" / "real")  # a picture counts once
     data = sf.load_data(tmp_path / "set")
-    assert sum(sizes(data)) == 25
+    assert sum(sizes(data)) == 28
+    assert not any("linked" in str(path) for path in data.train.files)
 
 
 def test_a_flat_folder_with_hidden_files(tmp_path, write_images):
@@ -384,6 +388,9 @@ def test_names_with_commas_in_a_class_map(tmp_path):
     (tmp_path / "m.txt").write_text('tench, Tinca tinca\n\ngoldfish, Carassius auratus\n"quoted, too"\nplain\n')
     expected = ("tench, Tinca tinca", "goldfish, Carassius auratus", "quoted, too", "plain")
     assert read_class_map(tmp_path / "m.txt") == expected
+    (tmp_path / "open.txt").write_text('"open\nb\nc\n')
+    with pytest.raises(SurefootError, match="has a quotation mark that is not closed"):
+        read_class_map(tmp_path / "open.txt")
 
 
 def test_paths_are_as_good_as_text(class_folders, tmp_path):

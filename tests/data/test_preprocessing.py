@@ -8,6 +8,7 @@ from PIL import Image
 import surefoot as sf
 from surefoot.data.preprocessing import Preprocessing, choose_preprocessing
 from surefoot.data.settings import ModelSettings, settings_of
+from surefoot.data.splitting import SPLITS
 from surefoot.errors import SurefootError
 
 NET = ModelSettings((224, 224), 0.875, "bicubic", (0.5,) * 3, (0.5,) * 3)
@@ -105,6 +106,23 @@ def test_a_size_that_is_asked_for_holds_for_all(tmp_path, write_images):
         write_images(tmp_path / "set" / name, 65)
     write_images(tmp_path / "set" / "a", 1, size=(40, 40), start=7)  # every second one is looked at
     data = sf.load_data(tmp_path / "set", image_size=32)
-    assert sum(len(data.split(split)) for split in ("train", "calibration", "validation", "test")) == 130
+    assert sum(len(data.split(split)) for split in SPLITS) == 130
     again = sf.load_data(**data.source)
     assert again.source == data.source  # a recipe repeats itself
+    blocky = sf.load_data(tmp_path / "set", image_size=32, interpolation="nearest")
+    assert sum(differ(blocky.split(split), data.split(split)) for split in SPLITS) == 1
+
+
+def test_an_image_of_another_size_that_is_left_out_stays_out(tmp_path, write_images):
+    """The recipe says the size, which nobody had asked for."""
+    for name in ("a", "b"):
+        write_images(tmp_path / "set" / name, 65)
+    write_images(tmp_path / "set" / "a", 1, size=(40, 40), start=7)
+    data = sf.load_data(tmp_path / "set", skip_bad_images=True)
+    for each in (data, sf.load_data(**data.source)):
+        assert sum(len(each.split(split)) for split in SPLITS) == 129
+
+
+def differ(one, two):
+    """How many images two splits have that are not the same."""
+    return int((one.images != two.images).flatten(1).any(1).sum())

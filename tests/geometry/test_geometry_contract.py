@@ -140,11 +140,11 @@ def test_progress_is_shown_on_stderr_where_wanted(name, net, points, answers, ca
 def test_in_inference_mode(name, net, points, answers):
     """The caller's mode changes nothing, also for images that were made in it."""
     options = {"generator": generator(0)} if name in [*SEEDED, "hessian_eigenvalues", "loss_change_bound"] else {}
-    expected = values(measure(name, net.double(), points, answers, **options))
+    expected = values(measure(name, net.double(), points.float(), answers, **options))
     if options:
         options["generator"] = generator(0)
     with torch.inference_mode():
-        found = measure(name, net, points * 1.0, answers.clone(), **options)
+        found = measure(name, net, (points * 1.0).float(), answers.int(), **options)
         assert torch.is_inference_mode_enabled()
     torch.testing.assert_close(values(found), expected)
 
@@ -168,10 +168,13 @@ def test_buffers_are_as_before(name, net, points, answers):
     assert net[0].largest == 0
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("name", ["input_curvature", "sensitivity", "radius_estimates"])
-def test_a_randomised_model_is_one_function_at_all_points(name, smooth, points, answers):
+def test_a_randomised_model_is_one_function_at_all_points(name, wrapped, smooth, points, answers):
     """Its own draws are the same at the image and beside it: what is left is near to the net without noise."""
     noisy, plainly = NoisyEnsemble(smooth, GaussianNoise(1e-4), draws=2), nn.Sequential(smooth, nn.LogSoftmax(1))
+    if wrapped:
+        noisy, plainly = nn.Sequential(noisy, nn.Identity()), nn.Sequential(plainly, nn.Identity())
     rng = torch.get_rng_state()
     options = {} if name == "input_curvature" else {"std": 0.001}
     first, again, expected = (

@@ -41,6 +41,11 @@ def test_head_and_features():
     assert torch.equal(model.features(images), found.features)
 
 
+def test_layers_that_take_their_size_from_the_first_images():
+    layers = [nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.ReLU(), nn.Flatten(), nn.LazyLinear(5)]
+    assert sf.adapt(nn.Sequential(*layers), 0.5, 0.25, (8, 8)).num_classes == 5
+
+
 def test_observing_leaves_no_hook_and_keeps_the_mode():
     net = Foreign().train()
     model = sf.adapt(net, 0, 1, 8)

@@ -327,6 +327,20 @@ def test_data_that_moved_and_defaults_that_changed(tmp_path, monkeypatch):
     assert "momentum: 0.9" in recipe.read_text()
 
 
+def test_a_cell_goes_on_in_the_precision_it_was_begun_in(tmp_path, monkeypatch):
+    """On a machine where `auto` takes another, a new measurement finds the weights that are there."""
+    one = {"methods": {"cross-entropy": "cross-entropy"}}
+    monkeypatch.setattr("surefoot.training.precision.has_bf16_units", lambda: True)
+    first = cells(tmp_path, **one)
+    assert run(first, tmp_path)[0].failed == []
+    weights = tmp_path / "work" / "runs" / first[0].name / "model.safetensors"
+    before = weights.read_bytes()
+    monkeypatch.setattr("surefoot.training.precision.has_bf16_units", lambda: False)
+    assert run(cells(tmp_path, **one, measure={"clean": {}, "logits": {}}), tmp_path)[0].failed == []
+    assert weights.read_bytes() == before
+    assert "precision: bf16" in (weights.parent / "recipe.yaml").read_text()
+
+
 def test_how_others_train_does_not_matter_to_weights_as_they_are(tmp_path):
     """Two studies that measure the same untrained net share its cell, whatever they say about training."""
     only_one = {"methods": {"cross-entropy": "cross-entropy"}, "trained": False}

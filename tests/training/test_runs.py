@@ -6,6 +6,7 @@ from torch import nn
 
 import surefoot as sf
 from surefoot.errors import NotFound, SurefootError
+from surefoot.files import write_tensors
 from surefoot.training.recipes import Recipe
 from surefoot.training.runs import begin_run
 
@@ -103,3 +104,14 @@ def test_the_size_inside_is_that_of_the_weights_it_began_with(digits, tmp_path):
     images = torch.rand(3, 3, 32, 32)
     assert again.model.resize_to == (48, 48)
     assert torch.equal(again.model(images), run.model.eval()(images))
+
+
+def test_a_run_that_does_not_say_its_size_inside(digits, tmp_path, monkeypatch):
+    """As older ones: what the recipe builds is kept."""
+    model = sf.load_model("small-resnet", data=digits, seed=0)
+    sf.fit(model, "cross-entropy", digits, epochs=1, output=tmp_path, progress=False)
+    sizes = {"num_classes": 10, "channels": 3, "image_size": (32, 32)}
+    write_tensors(tmp_path / "model.safetensors", model.state_dict(), {"surefoot": json.dumps(sizes)})
+    model.resize_to = (48, 48)
+    monkeypatch.setattr(Recipe, "build_model_of", lambda *_, **__: model)
+    assert sf.load_run(tmp_path).model.resize_to == (48, 48)

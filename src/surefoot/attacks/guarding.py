@@ -31,8 +31,8 @@ def untouched(model: nn.Module) -> Iterator[None]:
 
 
 def is_randomised(model: nn.Module) -> bool:
-    """Whether the model says that it draws anew at every call."""
-    return bool(getattr(model, "randomised", False))
+    """Whether the model, or a model inside it, says that it draws anew at every call."""
+    return any(getattr(layer, "randomised", False) is True for layer in model.modules())
 
 
 def warn_if_randomised(model: nn.Module, remedy: str) -> None:

@@ -72,12 +72,12 @@ def described(thing: Any, inside: tuple[Any, ...] = ()) -> str:
     return text
 
 
-def plain_attributes(layer: nn.Module) -> list[tuple[str, Any]]:
-    """The numbers and words that a layer has beside its weights, and that its text may not show."""
-    simple = (bool, int, float, str, NoneType)
+def plain_attributes(layer: nn.Module) -> list[tuple[str, str]]:
+    """The numbers, words and tensors that a layer has beside its weights, and that its text may not show."""
+    simple = (bool, int, float, str, NoneType, Tensor)
     own = ((name, value) for name, value in vars(layer).items() if not name.startswith("_") and name != "training")
     return [
-        (name, value)
+        (name, described(value))
         for name, value in own
         if isinstance(value, simple) or (isinstance(value, list | tuple) and all(isinstance(each, simple) for each in value))
     ]

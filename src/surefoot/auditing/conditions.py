@@ -10,9 +10,9 @@ CELLS = "corruptions.cells."
 
 
 def conditions(audit: Mapping[str, Any]) -> set[Condition]:
-    """Name, severity and origin of every corruption: rendered here, or read from disk."""
+    """Name, severity and kind of origin of every corruption: generated, or read from disk, wherever that is."""
     cells = (audit.get("corruptions") or {}).get("cells", ())
-    return {(cell["name"], cell["severity"], cell.get("origin")) for cell in cells}
+    return {(cell["name"], cell["severity"], str(cell.get("origin")).partition(" ")[0]) for cell in cells}
 
 
 def damaged_alike(name: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:

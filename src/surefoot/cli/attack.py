@@ -29,6 +29,7 @@ from .targets import check_ways, find_target
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 BUDGETS = "0,1/255,2/255,4/255,8/255"
 CHECKED = 64  # images that are looked at for signs of masked gradients
+TELLING = 8 / 255  # in a smaller ball a net is nearly linear: one step does as well as many, which is no sign
 
 
 @app.command()
@@ -99,7 +100,7 @@ def attack(
     asked = budgets if varied else None
     points = security_curve(subject, images, answers, attack, asked, options=options, **paced, **run)
     signs = []
-    largest = max(budgets) if varied else budget_of(attack)
+    largest = max(budgets) if varied else max(budget_of(attack), TELLING)
     if not no_check and largest > 0:
         norm = str(options.get("norm", "linf"))
         some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=place).long()  # folders are sorted by class

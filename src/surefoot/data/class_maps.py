@@ -19,6 +19,8 @@ def read_class_map(path: str | Path) -> tuple[str, ...]:
     else:
         lines = [line.strip() for line in read_text("class map", path).splitlines() if line.strip()]
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines)]
+        if len(rows) != len(lines):
+            raise SurefootError(f"Class map '{path}' has a quotation mark that is not closed.")
         numbered = bool(rows) and all(len(row) == 2 and row[1].isdigit() for row in rows)
         names = [row[0] if len(row) == 1 else line for row, line in zip(rows, lines, strict=True)]  # with its commas
         pairs = [(row[0], int(row[1])) for row in rows] if numbered else [(name, number) for number, name in enumerate(names)]

@@ -92,9 +92,12 @@ def image_files(root: Path) -> list[Path]:
     seen = {root.resolve()}
     for place, folders, files in os.walk(root, followlinks=True):
         here = Path(place)
-        inner = {name: (here / name).resolve() for name in sorted(folders) if not name.startswith(".")}
-        folders[:] = [name for name, real in inner.items() if real not in seen]  # a circle of links ends
-        seen.update(inner.values())
+        inner = [here / name for name in folders if not name.startswith(".")]
+        folders.clear()
+        for path in sorted(inner, key=lambda path: (path.is_symlink(), path)):  # a folder before the links to it
+            if path.resolve() not in seen:  # each folder once, and a circle of links ends
+                seen.add(path.resolve())
+                folders.append(path.name)
         found += [here / name for name in files if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES]
     return sorted(found)
 

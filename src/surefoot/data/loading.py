@@ -15,12 +15,12 @@ from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
 from .choosing import stratified_places
-from .collection import Arrays, Collection, Files, assign_splits, files_of
+from .collection import Arrays, Collection, assign_splits, files_of
 from .dataset import Dataset, Split, TensorSplit
 from .decoding import decode_all
 from .folders import load_folder, load_labelled_folder
 from .hugging_face import load_hugging_face
-from .preprocessing import Preprocessing, choose_preprocessing
+from .preprocessing import choose_preprocessing
 from .readers import has_reader, is_stream
 from .settings import ModelSettings, settings_of
 from .splitting import stratified_split
@@ -88,13 +88,12 @@ def load_data(
         return replace(load_iterable(name, root, class_map, wanted, seed), source=given)
     found = open_collection(name, root, download, labels, class_map)
     native = found.source.common_size()
-    preprocessing = choose_preprocessing(native, image_size, crop_pct, interpolation, settings)
+    certain = isinstance(found.source, Arrays) or skip_bad_images  # which leaves out what has another size
+    preprocessing = choose_preprocessing(native, image_size, crop_pct, interpolation, settings, certain)
     size = preprocessing.image_size if preprocessing else native
     assert size is not None
     given |= {"image_size": list(size), "crop_pct": preprocessing.crop_pct if preprocessing else 1.0}  # as it was resolved
     given["interpolation"] = preprocessing.interpolation if preprocessing else interpolation
-    if preprocessing is None and image_size is not None and isinstance(found.source, Files):
-        preprocessing = Preprocessing(size)  # only some of the files were looked at for their size
     places = assign_splits(found.labels, found.given, seed)
     if fraction < 1:
         places["train"] = stratified_share(places["train"], found.labels, fraction, seed)

@@ -70,8 +70,11 @@ def choose_preprocessing(
     crop_pct: float | None,
     interpolation: str | None,
     settings: ModelSettings | None,
+    certain: bool = True,
 ) -> Preprocessing | None:
     """What to do with images whose common size is `native` (None if they differ); None leaves them alone.
+
+    Without `certain`, only some were looked at for their size, and one that is asked for is made of all.
 
     What the user says wins. Else images of one size of at most 64 px stay as they are (models get a stem that fits), and others
     follow the model's own settings.
@@ -86,6 +89,6 @@ def choose_preprocessing(
         raise SurefootError("image_size must be given (or a model whose size to use): the images differ in size.")
     crop = crop_pct if crop_pct is not None else base.crop_pct if base else 1.0
     mode = interpolation or (base.interpolation if base else "bilinear")
-    if native == size and crop == 1.0:
+    if native == size and crop == 1.0 and (certain or image_size is None):
         return None
     return Preprocessing(size, crop, mode, base.crop_mode if base else "center")

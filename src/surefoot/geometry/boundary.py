@@ -19,7 +19,7 @@ def prepared(model: nn.Module, images: Images, half: bool = True) -> Images:
     like = next((weight for weight in model.parameters() if weight.is_floating_point()), images)
     exact = like.dtype in (torch.float32, torch.float64)
     require(half or exact, "the model", "of single or double precision here: use model.float()", like.dtype)
-    return differentiable(images).to(like.device, like.dtype)
+    return differentiable(images, like.device, like.dtype)
 
 
 def checked_labels(labels: Labels, images: Images) -> Labels:
@@ -29,13 +29,13 @@ def checked_labels(labels: Labels, images: Images) -> Labels:
     )
     whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
     require(whole, "labels", "whole numbers", labels.dtype)
-    return differentiable(labels).to(images.device).long()
+    return differentiable(labels, images.device, torch.int64)
 
 
-def differentiable(tensor: Tensor) -> Tensor:
-    """The tensor without its graph; a copy if it was made in inference mode, where autograd may not use it."""
+def differentiable(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The tensor without its graph, there and so; a copy if it was made in inference mode, where autograd may not use it."""
     with torch.inference_mode(False):
-        return tensor.clone() if tensor.is_inference() else tensor.detach()
+        return (tensor.clone() if tensor.is_inference() else tensor.detach()).to(device, dtype)
 
 
 def norms(points: Tensor) -> Tensor:

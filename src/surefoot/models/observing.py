@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.nn.parameter import is_lazy
 
 from ..errors import SurefootError
 from ..types import Features, Images, Outputs
@@ -61,7 +62,8 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
     The caller's `inference_mode` ends inside, where somebody may want a gradient; his `no_grad` does not.
     """
-    buffers = [(buffer, buffer._version, buffer.clone()) for buffer in module.buffers() if not buffer.is_inference()]
+    known = [buffer for buffer in module.buffers() if not (is_lazy(buffer) or buffer.is_inference())]
+    buffers = [(buffer, buffer._version, buffer.clone()) for buffer in known]
     gradient = torch.is_grad_enabled()
     with modes_kept(module), torch.inference_mode(False), torch.set_grad_enabled(gradient):
         module.eval()

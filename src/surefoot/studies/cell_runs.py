@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -14,7 +15,7 @@ from filelock import FileLock
 from ..errors import SurefootError
 from ..files import write_text
 from ..models.classifier import Classifier
-from ..training.recipes import Recipe
+from ..training.recipes import Recipe, read_recipe
 from ..training.runs import RECIPE, OtherRun, Run
 from .cells import PLACE, digest, identity
 
@@ -28,6 +29,7 @@ def train(recipe: Recipe, data_label: str, work: Path, device: str = "auto", pro
     cell = digest(identity(recipe, data_label))
     folder = run_folder(work, cell)
     with alone(work, cell):
+        recipe = as_begun(recipe, folder)
         if processes > 1 and not (folder / "model.safetensors").is_file():
             train_distributed(recipe, folder, device, processes)
         return take_up(recipe, folder, device)
@@ -38,16 +40,25 @@ def take_up(recipe: Recipe, folder: Path, device: str, model: Classifier | None 
 
     What other defaults than today's left there is no longer what the folder is named for, and is begun anew.
     """
-    path = folder / RECIPE
-    if path.is_file():
-        before = yaml.safe_load(path.read_text("utf-8"))
-        now = {key: value for key, value in (recipe.data or {}).items() if key in PLACE}
-        before["data"] = {**(before["data"] or {}), **now}
-        write_text(path, yaml.safe_dump(before, sort_keys=False))
+    recipe = as_begun(recipe, folder)
     try:
         return recipe.run(model=model, output=folder, device=device, progress=False)
     except OtherRun:
         return recipe.run(model=model, output=folder, device=device, progress=False, overwrite=True)
+
+
+def as_begun(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe with what the machine decided where the run was begun, if it was; the run's data are where they are now."""
+    path = folder / RECIPE
+    if not path.is_file():
+        return recipe
+    before = read_recipe(path)
+    now = {key: value for key, value in (recipe.data or {}).items() if key in PLACE}
+    before["data"] = {**(before["data"] or {}), **now}
+    write_text(path, yaml.safe_dump(before, sort_keys=False))
+    if recipe.training["precision"] != "auto":
+        return recipe
+    return replace(recipe, training={**recipe.training, "precision": before["training"]["precision"]})
 
 
 def train_distributed(recipe: Recipe, folder: Path, device: str, processes: int) -> None:

@@ -140,10 +140,11 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
     if not (folder / WEIGHTS).is_file() and (folder / "state").is_dir():
         raise SurefootError(f"The run in '{folder}' is not finished; the command that started it goes on with it.")
     recipe, sizes = Recipe.read(folder / RECIPE), read_sizes(folder / WEIGHTS)
-    class_names, inner = tuple(sizes.pop("class_names", ())), sizes.pop("resize_to", None)
+    class_names, inner = tuple(sizes.pop("class_names", ())), sizes.pop("resize_to", ...)  # older runs do not say it
     if model is None:
         model = recipe.build_model_of(**sizes, **without_weights(recipe))
-        model.resize_to = None if inner is None else tuple(inner)  # that of the weights it began with
+        if inner is not ...:
+            model.resize_to = None if inner is None else tuple(inner)  # that of the weights it began with
     load_weights(model, read_tensors("weights", folder / WEIGHTS), f"'{folder / WEIGHTS}'")
     objective = recipe.build_objective()
     if (folder / OBJECTIVE).is_file():
