@@ -63,7 +63,7 @@ def test_run_show_and_status(surefoot, tiny, here):
     whole = surefoot("study", "run", tiny, *place)
     assert "4 cells, 1 finished before, 3 to do" in whole.err
     assert "Differences from cross-entropy, paired over seeds" in whole.out
-    assert "in so many of 1 configurations" in whole.out
+    assert "in so many of 1 configuration:" in whole.out
     assert surefoot("study", "show", tiny, "--results", "out/results").out == whole.out
     assert "4 of 4 cells are finished" in surefoot("study", "status", tiny, "--results", "out/results").out
     assert sorted(path.name for path in (here / "out" / "results").iterdir()) == ["cells", "tiny.csv", "tiny.md", "tiny.tex"]
@@ -77,13 +77,45 @@ def test_run_show_and_status(surefoot, tiny, here):
     assert (here / "out" / ".study-work" / ".gitignore").read_text() == "*\n"
 
 
-def test_a_failed_cell_ends_with_one(surefoot, here):
-    broken = {**TINY, "methods": {"bad": {"name": "focal", "gamma": -1}, "focal": "focal"}, "baseline": None, "seeds": 1}
+def test_a_failed_cell_ends_with_one(surefoot, here, monkeypatch):
+    (here / "failing.py").write_text("def ruler(subject):\n    raise ValueError('no ruler')\n")
+    monkeypatch.syspath_prepend(here)
+    broken = {**TINY, "measure": {"clean": {}, "ruler": {"measurement": "failing:ruler"}}, "seeds": 1}
     (here / "broken.yaml").write_text(yaml.safe_dump(broken))
     done = surefoot("study", "run", "broken.yaml", "--results", "out/results", "--engine", "here")
     assert done.code == 1
-    assert "gamma must be at least 0, got -1.0" in done.err
+    assert "ValueError: no ruler" in done.err
     assert "| focal |" in done.out
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"methods": {"bad": {"name": "focal", "gamma": -1}}}, "Method 'bad': gamma must be at least 0, got -1.0."),
+        ({"methods": {"bad": {"name": "macs", "view": "blurr"}}}, "Method 'bad': Unknown view 'blurr'. Did you mean 'blur'?"),
+        ({"measure": {"corruptions": {"names": ["fogg"]}}}, "Unknown corruption 'fogg'. Did you mean 'fog'?"),
+        ({"measure": {"attacks": {"names": ["fgsn"]}}}, "Unknown attack 'fgsn'. Did you mean 'fgsm'?"),
+    ],
+)
+def test_what_cannot_work_is_told_before_anything_is_trained(surefoot, here, changes, message):
+    columns = {"table": {}, "baseline": None}
+    (here / "wrong.yaml").write_text(yaml.safe_dump({**TINY, **columns, **changes}))
+    done = surefoot("study", "run", "wrong.yaml", "--results", "out", "--engine", "here")
+    assert (done.code, done.err) == (2, f"surefoot: {message}\n")
+    assert not (here / "out").exists()
+
+
+def test_a_misspelt_column_and_a_part_without_its_baseline(surefoot, here):
+    """The nearest metric is named; differences are from the baseline of the whole study; a method goes by its objective too."""
+    own = {"methods": {"cross-entropy": "cross-entropy", "mine": {"name": "focal", "gamma": 3}}}
+    (here / "own.yaml").write_text(yaml.safe_dump({**TINY, **own, "table": {"columns": ["clean.accuracy", "clean.eec"]}}))
+    place = ("--results", "out/results")
+    assert surefoot("study", "run", "own.yaml", *place, "--engine", "here").code == 0
+    shown = surefoot("study", "show", "own.yaml", *place, "--only", "objective=focal").out
+    assert "No cell has clean.eec (did you mean clean.ece?)." in shown
+    assert "| mine | 2 | " in shown  # two paired seeds
+    assert "| cross-entropy |" not in shown
+    assert "Setting: data digits (fraction 0.2, max images 60), model small-resnet, 1 epoch." in shown
 
 
 def test_hyperparameters(surefoot, here):
@@ -93,6 +125,8 @@ def test_hyperparameters(surefoot, here):
     assert done.code == 0
     assert "| focal gamma=1 |" in done.out
     assert "Chosen on validation by validation.accuracy: focal gamma=" in done.out
+    assert ", one seed, which cannot tell it from noise)." in done.out
+    assert (here / "out" / "results" / "hyperparameters-focal.md").is_file()
     shown = surefoot("study", "show", "hyperparameters", *flags[:-2])
     assert shown.out == done.out
     assert surefoot("study", "show", "hyperparameters", *flags[:-2], "--page", "page.html").code == 0
@@ -130,6 +164,9 @@ def test_a_command_is_quoted_for_the_shell():
         (("main", "--engine", "lokal"), "Unknown engine 'lokal'. Did you mean 'local'?"),
         (("main", "--grid", "margin=1"), "--objective, --grid and --random are for hyperparameters"),
         (("main", "--jobs", "0"), "--jobs must be at least 1, got 0"),
+        (("main", "--only", "objectiv=macs"), "Unknown axis 'objectiv'. Did you mean 'objective'?"),
+        (("main", "--scale", "cpu", "--root", "no-such"), "no-such'."),
+        (("main", "--device", "cudo"), "device must be one that this machine has, got 'cudo'"),
         (("hyperparameters", "--objective", "mcas", "--random", "2"), "Unknown objective 'mcas'. Did you mean 'macs'?"),
     ],
 )

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from tiny import cells, write
@@ -12,6 +13,7 @@ from surefoot.errors import SurefootError
 from surefoot.report.study_page import render_study
 from surefoot.studies.cells import cells_of, only, whole
 from surefoot.studies.layout import Entry, build_table
+from surefoot.studies.measuring import check_measure
 from surefoot.studies.metrics import Metric
 from surefoot.studies.reading import read_study
 from surefoot.studies.rendering import (
@@ -27,6 +29,7 @@ from surefoot.studies.rendering import (
     wins_text,
 )
 from surefoot.studies.results import Results
+from surefoot.studies.setting import setting_of
 from surefoot.studies.statistics import Spread
 from surefoot.studies.winning import count_wins
 
@@ -209,6 +212,22 @@ def test_methods_in_the_columns(tmp_path):
     assert lines[4] == "| x | 0.5 | 50.50 ± 0.71 | **60.50** ± 0.71 |"
     assert "| y | 1.0 | 2 | - | +10.00 (+10.00 to +10.00) |" in differences(built)
     assert "<strong>60.50</strong>" in render_study(as_plain(built))
+
+
+def test_the_setting_is_told(filled):
+    """What all cells share, options that are not the defaults, and threads where they differ."""
+    study, found, results = filled
+    words = "Setting: data digits (fraction 0.2, max images 60), model small-resnet, 1 epoch."
+    assert build_table(study, found, results).setting == (words,)
+    for cell in found[:2]:
+        results.add_training(cell.name, {"threads": 1 + cell.seed})
+    results.add_training(found[-1].name, {"threads": 2})
+    mixed = build_table(study, found, results).setting[-1]
+    assert mixed == "Trained with 1 and 2 threads: of one seed, these are different runs."
+    loud = [replace(cell, measure={"noise": check_measure("noise", {"levels": [8, 16], "draws": 5})}) for cell in found]
+    assert setting_of(loud, results)[1] == "Measured: noise with levels 8 16, draws 5."
+    as_they_are = [replace(cell, trained=False, labels={**cell.labels, "data": cell.seed}) for cell in found]
+    assert setting_of(as_they_are, results)[0] == "Setting: model small-resnet, weights as they are."
 
 
 def test_a_title_is_one_line(filled):

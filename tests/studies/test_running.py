@@ -152,10 +152,17 @@ def test_same_numbers_from_the_same_study(tmp_path):
         assert one.metrics(found[0], label) == two.metrics(found[0], label)
 
 
-def test_a_failed_cell_stops_no_other_and_is_told_with_its_log(tmp_path):
-    """One recipe cannot be built, one measurement breaks, the rest is computed."""
-    methods = {"bad": {"name": "focal", "gamma": -1}, "focal": "focal"}
-    broken = {"measurement": "attacks", "names": ["fgsn"], "max_images": 5}
+def test_a_failed_cell_stops_no_other_and_is_told_with_its_log(tmp_path, monkeypatch):
+    """One recipe cannot be trained, one measurement breaks, the rest is computed."""
+    (tmp_path / "breaking.py").write_text(
+        "import surefoot as sf\nfrom surefoot.errors import SurefootError\n"
+        "class Objective(sf.objectives.CrossEntropy):\n"
+        "    def forward(self, *_, **__):\n        raise SurefootError('No loss today.')\n"
+        "def measurement(subject):\n    raise SurefootError('No ruler.')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    methods = {"bad": "breaking:Objective", "focal": "focal"}
+    broken = {"measurement": "breaking:measurement"}
     found = cells(tmp_path, methods=methods, baseline=None, measure={"broken": broken, "clean": {}})
     report, said = run(found, tmp_path)
     assert len(report.failed) == 2
@@ -163,8 +170,8 @@ def test_a_failed_cell_stops_no_other_and_is_told_with_its_log(tmp_path):
     assert results.missing(found[0]) == ["broken", "clean"]
     assert results.missing(found[1]) == ["broken"]
     told = {outcome.cell: outcome for outcome in report.failed}
-    assert "gamma must be at least 0" in told[found[0].name].said
-    assert "Unknown attack 'fgsn'" in told[found[1].name].said
+    assert told[found[0].name].said == "No loss today."
+    assert told[found[1].name].said == "No ruler."
     assert "Traceback" in told[found[0].name].log.read_text()
     assert sum("FAILED" in line for line in said) == 2
 
@@ -233,7 +240,7 @@ def test_a_killed_study_goes_on_from_the_last_epoch(tmp_path):
     assert 1 <= len(done) < 12
     assert "0 of 1 cells are finished" in (tmp_path / "results" / f"{path.stem}.md").read_text()
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "1 cells, 0 finished before, 1 to do" in again.stderr
+    assert "1 cell, 0 finished before, 1 to do" in again.stderr
     assert "| cross-entropy |" in again.stdout
     whole = [json.loads(line) for line in history.read_text().splitlines()]
     assert whole[: len(done)] == done  # those epochs were not computed again

@@ -37,15 +37,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only")]
 
 
-def check_output(path: Path | None) -> None:
+def check_output(path: Path | None, name: str = "--output") -> None:
     """Refuse a file that cannot be written, before the work for it is done."""
     if path is None:
         return
     if path.is_dir():
-        raise SurefootError(f"--output must be a file, and '{path}' is a folder.")
+        raise SurefootError(f"{name} must be a file, and '{path}' is a folder.")
     near = next(parent for parent in path.absolute().parents if parent.exists())
     if not (near.is_dir() and os.access(near, os.W_OK)):
-        raise SurefootError(f"--output '{path}' cannot be written: '{near}' is no folder that takes files.")
+        raise SurefootError(f"{name} '{path}' cannot be written: '{near}' is no folder that takes files.")
 
 
 def given(**flags: Any) -> dict[str, Any]:

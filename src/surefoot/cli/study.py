@@ -13,8 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import SurefootError, UnknownName, require
+from ..data.loading import DATASETS
+from ..data.readers import has_reader
+from ..errors import NotFound, SurefootError, UnknownName, require
 from ..files import write_text
+from ..models.prediction import pick_device
 from ..report.study_page import write_study
 from ..studies.cells import ALSO, Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
@@ -26,6 +29,7 @@ from ..studies.running import run_study, threads_for, title_of
 from ..studies.schema import Study
 from ..studies.searching import choose, grid_methods, parse_grid, random_methods
 from ..studies.winning import count_wins
+from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 logger = logging.getLogger("surefoot")
@@ -96,13 +100,18 @@ def run(
     if format not in FORMATS:
         raise UnknownName("format", format, FORMATS)
     folder = results or Path("studies") / scale
+    flag.check_output(folder / "cells" / "cell.json", "--results")
     used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
+    if engine != "ray" and any(Results(folder).missing(cell) for cell in cells):  # nodes of a cluster have their own
+        pick_device(device)
+        check_folders(cells)
     place = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
     flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
     whole = cells_of(chosen, root)  # --only chooses what is computed and printed; the files are of the whole study
-    save = partial(save_tables, name, command_of(name, flags), chosen, whole, Results(folder))
+    title = Path(name).stem if objective is None else f"{Path(name).stem}-{objective.replace(':', '.')}"
+    save = partial(save_tables, title, command_of(name, flags), chosen, whole, Results(folder))
     options: dict[str, Any] = {"threads": each, "device": device, "processes": processes}
     report = run_study(cells, used, Results(folder), place, save=save, progress=not quiet, **options)
     if not quiet:
@@ -129,13 +138,16 @@ def show(
     """Print the table of what is finished, without computing anything."""
     chosen, cells = prepare(name, scale, None, only_, seeds, objective, grid, random)
     found = require_results(results or Path("studies") / scale)
+    flag.check_output(page, "--page")
     print(text_of(chosen, cells, found, format), end="")
     if page is not None:
         folder = "DIR" if needs_root(chosen) else None
         flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
         flags |= {"objective": objective, "grid": grid, "random": random}
         about = {"command": command_of(name, flags), "published": published_apart(chosen)}
-        write_study(page, {**as_plain(build_table(chosen, cells, found)), **about})
+        shown = as_plain(build_table(chosen, cells, found, cells_of(chosen)))
+        shown["notes"] += [chosen.note] if chosen.note else []
+        write_study(page, {**shown, **about})
         print(f"page: {page}")
 
 
@@ -202,6 +214,15 @@ def parse_only(text: str) -> tuple[str, list[str]]:
     return ALSO.get(axis, axis), re.split(r",(?![^()]*\))", names)
 
 
+def check_folders(cells: Sequence[Cell]) -> None:
+    """Folders of images are there before anything is begun."""
+    for cell in cells:
+        section = cell.recipe.data or {}
+        path = Path(section.get("root") or "") / section["name"]
+        if section["name"] not in DATASETS and not has_reader(section["name"]) and not path.exists():
+            raise NotFound("data folder", path)
+
+
 def work_folder(results: Path, given: Path | None) -> Path:
     """Weights and logs: beside the results, never among them, and never committed."""
     folder = given or results.parent / ".study-work"
@@ -212,7 +233,7 @@ def work_folder(results: Path, given: Path | None) -> Path:
 
 def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) -> str:
     """The table; with Markdown also differences, wins, the paper's figures and the choice."""
-    table = build_table(study, cells, results)
+    table = build_table(study, cells, results, cells_of(study))
     text = render(table, format)
     if format != "md":
         return text
@@ -222,25 +243,26 @@ def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) 
     parts.append(published_text(study))
     if study.select:
         best = choose(study, cells, results)
-        found = "nothing yet" if best is None else f"{best.method} ({best.order[0][1]:.4g})"
-        parts.append(f"Chosen on validation by {study.select}: {found}.\n")
+        found = "nothing yet" if best is None else f"{best.method} ({best.order[0][1]:.4g}, {best.over})"
+        so_far = " so far" if best is not None and table.finished < table.cells else ""
+        parts.append(f"Chosen on validation by {study.select}{so_far}: {found}.\n")
     return "\n".join(part for part in [*parts, f"{study.note}\n" if study.note else ""] if part)
 
 
 def command_of(name: str, flags: dict[str, Any]) -> str:
     """The command that makes a table, without the folder of the data, which is this machine's own."""
     words = ["surefoot", "study", "run", name]
-    for flag, value in flags.items():
+    for option, value in flags.items():
         for each in value if isinstance(value, list) else [value]:
-            words += [] if each is None else [f"--{flag}", str(each)]
+            words += [] if each is None else [f"--{option}", str(each)]
     return shlex.join(words)
 
 
-def save_tables(name: str, command: str, study: Study, cells: Sequence[Cell], results: Results) -> None:
+def save_tables(title: str, command: str, study: Study, cells: Sequence[Cell], results: Results) -> None:
     """Every format beside the cells; above the Markdown stands the command that makes it."""
     for format, suffix in SUFFIX.items():
         above = f"    {command}\n\n" if format == "md" else ""
-        write_text(results.folder / f"{Path(name).stem}.{suffix}", above + text_of(study, cells, results, format))
+        write_text(results.folder / f"{title}.{suffix}", above + text_of(study, cells, results, format))
 
 
 def state_of(cell: Cell, results: Results, work: Path) -> dict[str, Any]:

@@ -92,6 +92,8 @@ def strip(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 def cells_of(study: Study, root: str | Path | None = None) -> list[Cell]:
     """Every cell of the grid, checked; all methods of a seed before the next seed, so that comparisons are ready early."""
     measure = {label: check_measure(label, options) for label, options in study.measure.items()}
+    for method in study.methods:
+        check_method(study, method, root)
     seeds = range(max([study.seeds, *study.seeds_of.values()]))
     cells = []
     for seed, data, model, fraction, method in product(seeds, study.data, study.models, study.fractions, study.methods):
@@ -99,6 +101,15 @@ def cells_of(study: Study, root: str | Path | None = None) -> list[Cell]:
             labels = {"data": data, "model": model, "fraction": fraction, "method": method}
             cells.append(Cell(recipe_of(study, labels, seed, root), labels, seed, measure, study.trained))
     return cells
+
+
+def check_method(study: Study, method: str, root: str | Path | None) -> None:
+    """Whether the constructor of a method takes its options, before the first of its cells is computed."""
+    labels = {"data": next(iter(study.data)), "model": next(iter(study.models)), "fraction": 1, "method": method}
+    try:
+        recipe_of(study, labels, 0, root).build_objective()
+    except SurefootError as error:
+        raise SurefootError(f"Method '{method}': {error}") from error
 
 
 def recipe_of(study: Study, labels: Labels, seed: int, root: str | Path | None) -> Recipe:
@@ -128,16 +139,19 @@ ALSO = {"objective": "method", "objectives": "method", "methods": "method", "mod
 
 
 def only(cells: list[Cell], wanted: Mapping[str, Iterable[str]]) -> list[Cell]:
-    """The cells with these labels on these axes."""
+    """The cells with these labels on these axes; a method also by the objective behind its label."""
     for given, names in wanted.items():
         axis = ALSO.get(given, given)
         if axis not in (*AXES, "seed"):
-            raise UnknownName("axis", axis, (*AXES, "seed"))
+            raise UnknownName("axis", axis, (*AXES, "objective", "seed"))
         known = list(dict.fromkeys(label_of(cell, axis) for cell in cells))
-        chosen = {SHORT.get(name, name) if axis == "method" and name not in known else name for name in names}
-        for name in chosen:
-            if name not in known:
-                raise UnknownName(axis, name, known)
+        chosen = set()
+        for name in names:
+            spelled = name if axis != "method" or name in known else SHORT.get(name, name)
+            behind = {label_of(cell, axis) for cell in cells if axis == "method" and cell.recipe.objective["name"] == spelled}
+            if spelled not in known and not behind:
+                raise UnknownName(axis, spelled, known)
+            chosen |= {spelled} if spelled in known else behind
         cells = [cell for cell in cells if label_of(cell, axis) in chosen]
     if not cells:
         raise SurefootError("No cell is left: --only excludes them all.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -159,7 +160,7 @@ def last_line(log: Path) -> str:
     """The error that a log ends with."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if not line.startswith(("failed:", "measuring", "File", "^"))]
-    return errors[-1] if errors else "no word in its log"
+    return re.sub(r"^surefoot\.[\w.]+: ", "", errors[-1]) if errors else "no word in its log"
 
 
 def find_engine(name: str, jobs: int, **options: float) -> Engine:

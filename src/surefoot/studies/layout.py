@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..errors import nearest
 from .cells import Cell
 from .metrics import Metric, metric_of
 from .results import Results
 from .schema import AXES, Study
+from .setting import setting_of
 from .statistics import Difference, Spread, paired_difference, spread
 
 Key = tuple[str, ...]
@@ -56,16 +58,21 @@ class Table:
     left_out: tuple[str, ...] = ()  # columns that no cell has: a smaller scale leaves some out
     differs: str | None = None  # the paper's setting from ours
     undefined: tuple[str, ...] = ()  # metrics that are not finite in some cell, as after a training that diverged
+    setting: tuple[str, ...] = ()  # what was trained and measured, in words
 
 
-def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
-    """Mean, deviation and paired differences for every row; the best of each configuration is marked."""
+def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Sequence[Cell] = ()) -> Table:
+    """Mean, deviation and paired differences for every row; the best of each configuration is marked.
+
+    The baseline is looked for in the `whole` study, of which `cells` may be a part.
+    """
     across = study.table.across
     axes = tuple(axis for axis in AXES if axis != across and (axis == "method" or varies(cells, axis)))
     every = axes if across is None else (*axes, across)  # what names a number, in a row and a column
     places = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
     names = study.table.columns or default_columns(study, cells, results)
     values = {name: collect(cells, results, every, name) for name in names}
+    bases = {name: collect(whole or cells, results, every, name) for name in names}
     best = {name: best_keys(values[name], every, metric_of(name)) for name in names}
     keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
     wanted = tuple(Column(metric_of(name), name, place) for place in places for name in names)
@@ -77,17 +84,37 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results) -> Table:
         for key in keys:
             place = column.place(key)
             mine = found.get(place)
-            base = found.get(with_method(place, every, study.baseline)) if study.baseline else None
-            difference = paired_difference(mine, base) if mine and base and base is not mine else None
+            reference = with_method(place, every, study.baseline) if study.baseline else place
+            base = bases[column.name].get(reference) if reference != place else None
+            difference = paired_difference(mine, base) if mine and base else None
             labels = common | dict(zip(every, place, strict=True))
             said = published_for(study, labels, column.name) if study.same_setting else None
             rows[key].append(Entry(spread(list(mine.values())), difference, place in best[column.name], said) if mine else None)
     done = sum(not results.missing(cell) for cell in cells)
     undefined = tuple(name for name in names if any(is_undefined(results, cell, name) for cell in cells))
-    left_out = tuple(dict.fromkeys(each.name for each in wanted if each not in columns))
+    known = default_columns(study, cells, results)
+    left_out = tuple(dict.fromkeys(with_nearest(each.name, known) for each in wanted if each not in columns))
     return Table(
-        " ".join(study.title.split()), axes, columns, rows, study.baseline, done, len(cells), left_out, study.differs, undefined
+        title=" ".join(study.title.split()),
+        axes=axes,
+        columns=columns,
+        rows=rows,
+        baseline=study.baseline,
+        finished=done,
+        cells=len(cells),
+        left_out=left_out,
+        differs=study.differs,
+        undefined=undefined,
+        setting=setting_of(cells, results),
     )
+
+
+def with_nearest(name: str, known: Iterable[str]) -> str:
+    """A metric that no cell has, and what may have been meant where its measurement knows no such word."""
+    label, kind, *_ = [*name.split("."), ""]
+    kinds = {other.split(".")[1] for other in known if other.startswith(f"{label}.")}
+    near = None if kind in kinds else nearest(kind, kinds)
+    return f"{name} (did you mean {label}.{near}?)" if near else name
 
 
 def varies(cells: Sequence[Cell], axis: str) -> bool:

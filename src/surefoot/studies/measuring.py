@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..attacks.presets import ATTACKS
+from ..corruptions.families import CORRUPTIONS
 from ..errors import SurefootError
 from ..registry import Registry
 from ..schemas import check_options, defaults_of
@@ -52,6 +54,8 @@ MEASUREMENTS = Registry(
     ],
 )
 
+TABLES = {"corruptions": CORRUPTIONS, "attacks": ATTACKS, "transfer": ATTACKS, "cosine-attacks": ATTACKS}  # of their names
+
 
 def validation_only() -> tuple[str, ...]:
     """Measurements that never see the test split."""
@@ -65,7 +69,10 @@ def check_measure(label: str, given: Mapping[str, Any] | None) -> Measure:
     options = dict(given or {})
     name = str(options.pop("measurement", label))
     function = MEASUREMENTS.load(name)
-    return name, check_options(f"measure.{label}", function, options, ("subject",))
+    checked = check_options(f"measure.{label}", function, options, ("subject",))
+    for each in checked.get("names") or () if name in TABLES else ():
+        TABLES[name].load(each)  # before anything is trained for it
+    return name, checked
 
 
 def default_options(name: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def markdown(table: Table) -> str:
     for key, entries in table.rows.items():
         shown = [cell(entry, column.metric) for entry, column in zip(entries, table.columns, strict=True)]
         lines.append(line([*key, *shown]))
-    return "\n".join([*lines, "", *notes(table)]) + "\n"
+    return "\n".join([*lines, "", "\n\n".join(notes(table))]) + "\n"
 
 
 def line(words: list[str]) -> str:
@@ -89,7 +89,7 @@ def notes(table: Table) -> list[str]:
     if table.undefined:
         out.append(f"Not finite in some cells, which their means leave out: {', '.join(table.undefined)}.")
     out.append(f"No cell has {', '.join(table.left_out)}." if table.left_out else "")
-    return [text for text in out if text]
+    return [text for text in (*out, *table.setting) if text]
 
 
 def as_plain(table: Table) -> dict[str, Any]:
@@ -155,7 +155,8 @@ def wins_text(wins: Wins) -> str:
     """Wins and ties in words."""
     name = metric_of(wins.metric).name
     rows = [f"{method} {wins.wins[method]} ({wins.ties[method]} ties)" for method in wins.wins]
-    return f"Best {name} in so many of {wins.configurations} configurations: {', '.join(rows)}.\n"
+    count = f"{wins.configurations} configuration{'s' * (wins.configurations != 1)}"
+    return f"Best {name} in so many of {count}: {', '.join(rows)}.\n" if wins.configurations else ""
 
 
 def published_apart(study: Study) -> dict[str, Any] | None:
@@ -203,7 +204,8 @@ def latex(table: Table) -> str:
     """A booktabs table, its notes as comments."""
     columns = "l" * len(table.axes) + "r" * len(table.columns)
     titles = [*table.axes, *(column.title for column in table.columns)]
-    said = [f"% {' '.join(text.split())}" for text in (table.title, *notes(table))]  # what the marks mean, for a caption
+    needs = r"Needs \usepackage{booktabs}."
+    said = [f"% {' '.join(text.split())}" for text in (table.title, *notes(table), needs)]  # for a caption
     lines = [*said, rf"\begin{{tabular}}{{{columns}}}", r"\toprule", row(titles), r"\midrule"]
     for key, entries in table.rows.items():
         shown = [latex_cell(entry, column.metric) for entry, column in zip(entries, table.columns, strict=True)]

@@ -69,7 +69,7 @@ def run_study(
     todo = plan(cells, results, work, threads, device, processes)
     names = {cell.name: title_of(cell) for cell in cells}
     count = len({cell.name for cell in cells})
-    tell(f"{count} cells, {count - len(todo)} finished before, {len(todo)} to do")
+    tell(f"{count} cell{'s' * (count != 1)}, {count - len(todo)} finished before, {len(todo)} to do")
     save()
     outcomes: list[Outcome] = []
     bar = progress_bar(SpinnerColumn(), MofNCompleteColumn(), BarColumn(), TimeElapsedColumn(), show=progress)

@@ -103,6 +103,7 @@ class Choice:
     method: str
     options: Any
     order: tuple[tuple[str, float], ...]
+    over: str  # what the means are over, in words
 
 
 def choose(study: Study, cells: Sequence[Cell], results: Results) -> Choice | None:
@@ -120,4 +121,7 @@ def choose(study: Study, cells: Sequence[Cell], results: Results) -> Choice | No
         return None
     means = {method: fmean(values[place] for place in shared) for method, values in by_method.items()}
     order = sorted(means.items(), key=lambda item: item[1], reverse=bool(metric_of(study.select).higher_is_better))
-    return Choice(study.select, order[0][0], study.methods[order[0][0]], tuple(order))
+    seeds, configurations = len({place[-1] for place in shared}), len({place[:-1] for place in shared})
+    over = "one seed, which cannot tell it from noise" if seeds == 1 else f"mean over {seeds} seeds"
+    over += f" and {configurations} configurations" if configurations > 1 else ""
+    return Choice(study.select, order[0][0], study.methods[order[0][0]], tuple(order), over)
