@@ -50,6 +50,15 @@ def test_it_draws_in_a_browser(table, browser, tmp_path):
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(write_study(tmp_path / "study.html", table).as_uri())
     page.evaluate("surefoot.drawAll()")
+    page.set_viewport_size({"width": 320, "height": 600})
+    scrolled = "document.querySelector('#table .scroll')"
+    page.evaluate(f"{scrolled}.scrollLeft = 300")
+    name, edge = (
+        page.evaluate(f"{scrolled}.{place}getBoundingClientRect().left") for place in ("querySelector('.pinned').", "")
+    )
+    assert page.evaluate(f"{scrolled}.scrollLeft") > 50
+    assert name == pytest.approx(edge, abs=1)  # the method stays beside its numbers
+    page.set_viewport_size({"width": 1280, "height": 800})
     assert page.locator("#figure-slopes .main-svg").count() > 0
     page.click("details[data-figure=differences-0] summary")
     row = page.locator("details[data-figure=differences-0] tbody tr td").all_inner_texts()
