@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -35,7 +36,7 @@ class Cell:
     measure: dict[str, Measure]
     trained: bool = True
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The hash of what differs from the defaults, so that an option that is added later changes no name."""
         return digest(identity(self.recipe, str(self.labels["data"]), self.trained))

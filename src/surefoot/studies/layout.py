@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..errors import nearest
 from .cells import Cell
 from .metrics import Metric, metric_of
-from .results import Results
+from .results import Results, Snapshot
 from .schema import AXES, Study
 from .setting import setting_of
 from .statistics import Difference, Spread, paired_difference, spread
@@ -66,7 +66,7 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
 
     The baseline is looked for in the `whole` study, of which `cells` may be a part.
     """
-    across = study.table.across
+    results, across = Snapshot(results), study.table.across
     axes = tuple(axis for axis in AXES if axis != across and (axis == "method" or varies(cells, axis)))
     every = axes if across is None else (*axes, across)  # what names a number, in a row and a column
     places = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]

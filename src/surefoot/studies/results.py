@@ -13,6 +13,7 @@ from .cells import Cell, whole
 from .jobs import Measure
 
 Record = dict[str, Any]
+Metrics = dict[str, float | None]
 
 
 class Results:
@@ -29,20 +30,23 @@ class Results:
         record: Record = read_json("cell", path) if path.is_file() else {}
         return record
 
-    def metrics(self, cell: Cell, label: str) -> dict[str, float | None] | None:
-        """What was measured, or None if it has not been, or was under other defaults than today's."""
+    def measured(self, cell: Cell) -> dict[str, Metrics]:
+        """Every measurement that is finished, by its label; what was done under other defaults than today's does not count."""
         record = self.read(cell.name)
-        found = record.get("measurements", {}).get(cell.measure_name(label))
-        if found is None or not agree(record["recipe"], plain(whole(cell.recipe, cell.trained))):
-            return None
-        if not agree(found["options"], plain(cell.measure[label][1])):
-            return None
-        metrics: dict[str, float | None] = found["metrics"]
-        return metrics
+        if not record.get("measurements") or not agree(record["recipe"], plain(whole(cell.recipe, cell.trained))):
+            return {}
+        done = {label: record["measurements"].get(cell.measure_name(label)) for label in cell.measure}
+        same = {label: each for label, each in done.items() if each and agree(each["options"], plain(cell.measure[label][1]))}
+        return {label: each["metrics"] for label, each in same.items()}
+
+    def metrics(self, cell: Cell, label: str) -> Metrics | None:
+        """What was measured, or None if it has not been."""
+        return self.measured(cell).get(label)
 
     def missing(self, cell: Cell) -> list[str]:
         """The labels of the measurements that are left to do."""
-        return [label for label in cell.measure if self.metrics(cell, label) is None]
+        done = self.measured(cell)
+        return [label for label in cell.measure if label not in done]
 
     def begin(self, cell: str, recipe: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         """Make the file of a cell, or bring its recipe up to date; what was found with another recipe is dropped."""
@@ -61,6 +65,20 @@ class Results:
     def add_training(self, cell: str, about: Mapping[str, Any]) -> None:
         record = self.read(cell)
         write_json(self.path(cell), {**record, "training": plain(about)})
+
+
+class Snapshot(Results):
+    """Results as they are now: the file of a cell is read once, however many columns a table has."""
+
+    def __init__(self, results: Results) -> None:
+        super().__init__(results.folder)
+        self._kept: dict[tuple[str, ...], dict[str, Metrics]] = {}
+
+    def measured(self, cell: Cell) -> dict[str, Metrics]:
+        key = (cell.name, *cell.measure)
+        if key not in self._kept:
+            self._kept[key] = super().measured(cell)
+        return self._kept[key]
 
 
 def agree(one: Any, two: Any) -> bool:
