@@ -1,4 +1,4 @@
-"""Which number format to compute in: never one that is slower than float32."""
+"""Which number format to compute in: never one that the hardware only emulates, many times slower than float32."""
 
 from __future__ import annotations
 
