@@ -38,7 +38,7 @@ def train(
     weight_decay: Annotated[float | None, typer.Option(help=f"[default: {DEFAULTS['weight_decay']}]")] = None,
     schedule: Annotated[str | None, typer.Option(help=f"cosine, step or constant [default: {DEFAULTS['schedule']}]")] = None,
     patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a better validation accuracy")] = None,
-    precision: Annotated[str | None, typer.Option(help="auto, float32, bf16 or fp16 [default: auto, what has units here]")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto, float32, bf16 or fp16 [default: auto, see doctor]")] = None,
     compile: Annotated[bool, typer.Option("--compile", help="torch.compile the model")] = False,
     processes: Annotated[int, typer.Option(help="Processes on this machine, each with its share of a batch")] = 1,
     tracker: Annotated[str | None, typer.Option(help="tensorboard, or another of accelerate's trackers")] = None,
