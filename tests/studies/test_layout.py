@@ -214,6 +214,19 @@ def test_methods_in_the_columns(tmp_path):
     assert "<strong>60.50</strong>" in render_study(as_plain(built))
 
 
+def test_a_part_has_the_baseline_of_its_own_configuration(tmp_path):
+    """Two models, of which one is shown: its differences are not from the other's baseline."""
+    models = {"x": "small-resnet", "y": {"name": "small-resnet", "feature_dim": 8}}
+    found, results = cells(tmp_path, models=models, seeds=2), Results(tmp_path / "results")
+    accuracy = {("x", "cross-entropy"): 0.5, ("x", "focal"): 0.6, ("y", "cross-entropy"): 0.1, ("y", "focal"): 0.3}
+    fill(found, results, "clean", lambda cell: {"accuracy": accuracy[cell.labels["model"], cell.labels["method"]]})
+    study = read_study(str(tmp_path / "tiny.yaml"), "smoke")
+    for model, expected in (("x", 10), ("y", 20)):
+        part = only(found, {"model": [model], "method": ["focal"]})
+        (entry,) = build_table(study, part, results, found).rows[("focal",)]
+        assert (entry.difference.mean, entry.difference.count) == (pytest.approx(expected), 2)
+
+
 def test_the_setting_is_told(filled):
     """What all cells share, options that are not the defaults, and threads where they differ."""
     study, found, results = filled

@@ -72,7 +72,9 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
     places = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
     names = study.table.columns or default_columns(study, cells, results)
     values = {name: collect(cells, results, every, name) for name in names}
-    bases = {name: collect(whole or cells, results, every, name) for name in names}
+    shared = {axis: label for axis, label in cells[0].labels.items() if axis not in every}  # by all cells, not by the whole
+    beside = [cell for cell in whole or cells if all(cell.labels[axis] == label for axis, label in shared.items())]
+    bases = {name: collect(beside, results, every, name) for name in names}
     best = {name: best_keys(values[name], every, metric_of(name)) for name in names}
     keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
     wanted = tuple(Column(metric_of(name), name, place) for place in places for name in names)
