@@ -1,6 +1,7 @@
 """The results in docs/ are what the commands above them give: nothing is left to compute, and no number has drifted."""
 
 import csv
+import runpy
 import shlex
 import shutil
 from pathlib import Path
@@ -35,3 +36,26 @@ def test_the_table_for_a_choice_is_of_the_results():
     said = (DOCS / "how-to-choose.md").read_text().split("## What we measured: every method at one budget")[1].split("##")[0]
     shown = [line.strip("| ").split(" | ") for line in said.splitlines() if line.startswith("| `")]
     assert shown == rows
+
+
+def test_the_claims_are_of_the_results():
+    """The table at the end of the page is what its script writes."""
+    script = runpy.run_path(str(DOCS.parent / "scripts" / "claims.py"))
+    assert (DOCS / "results" / "README.md").read_text().endswith(f"{script['MARK']}\n{script['claims_table']()}\n")
+
+
+def test_the_command_beside_a_claim_shows_its_numbers(surefoot, here):
+    """The difference with its interval, as the page has it."""
+    shutil.copytree(DOCS, here / "docs")
+    page = (DOCS / "results" / "README.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if "| cpu, " in line]
+    commands = {row[-1].strip("`") for row in rows} - {"claims.py"}
+    assert commands == {"main", "macs-table6 --seeds 5", "macs-table10 --seeds 5", "discriminative-figure10"}
+    shown = {}
+    for command in commands:
+        found = surefoot("study", "show", *shlex.split(command), "--scale", "cpu", "--results", "docs/results/main")
+        assert found.code == 0, found.err
+        shown[command] = found.out
+    for _, claim, number, *_, command in rows:
+        if command != "`claims.py`":
+            assert number.split(": ")[1] in shown[command.strip("`")], claim
