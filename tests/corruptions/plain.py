@@ -93,12 +93,14 @@ def motion_blur(x, c, rng):
 
 
 def zoom(x, factor):
-    height, width = x.shape[:2]
-    y, w = np.mgrid[:height, :width].astype(float)
-    places = [(y - (height - 1) / 2) / factor + (height - 1) / 2, (w - (width - 1) / 2) / factor + (width - 1) / 2]
-    if x.ndim == 2:
-        return ndimage.map_coordinates(x, places, order=1, mode="nearest")
-    return np.stack([ndimage.map_coordinates(x[..., n], places, order=1, mode="nearest") for n in range(3)], 2)
+    """Cut the middle, enlarge it corner on corner, trim."""
+    sides = x.shape[:2]
+    middle = [math.ceil(side / factor) for side in sides]
+    top, left = ((side - inner) // 2 for side, inner in zip(sides, middle, strict=True))
+    cut = x[top : top + middle[0], left : left + middle[1]]
+    large = ndimage.zoom(cut, (factor, factor, 1)[: x.ndim], order=1)
+    top, left = ((own - side) // 2 for own, side in zip(large.shape, sides, strict=False))
+    return large[top : top + sides[0], left : left + sides[1]]
 
 
 def zoom_blur(x, c, rng):
@@ -141,10 +143,42 @@ def frost(x, c, rng, photographs):
 def snow(x, c, rng):
     layer = zoom(rng.normal(c["mean"], c["std"], x.shape[:2]), c["zoom"])
     layer[layer < c["threshold"]] = 0
-    layer = motion(np.clip(layer, 0, 1), c["radius"], c["sigma"], math.radians(rng.uniform(-135, -45)))[..., None]
+    layer = motion(levels(layer) / 255, c["radius"], c["sigma"], math.radians(rng.uniform(-135, -45)))[..., None]
     grey = (x @ [0.299, 0.587, 0.114])[..., None]
     pale = c["keep"] * x + (1 - c["keep"]) * np.maximum(x, grey * 1.5 + 0.5)
     return pale + layer + layer[::-1, ::-1]
+
+
+def canny(levels, low, high):
+    """Pixel by pixel: Sobel, thinning along the gradient, and a stack of pixels that strong edges reach."""
+    across, down = (ndimage.sobel(levels, axis, mode="nearest") for axis in (1, 0))
+    steep = np.abs(across) + np.abs(down)
+    height, width = levels.shape
+
+    def at(h, w):
+        return steep[h, w] if 0 <= h < height and 0 <= w < width else 0
+
+    candidates = set()
+    for h, w in zip(*np.nonzero(steep > low), strict=True):
+        angle = math.degrees(math.atan2(abs(down[h, w]), abs(across[h, w])))
+        here = steep[h, w]
+        if angle < 22.5:
+            peak = here > at(h, w - 1) and here >= at(h, w + 1)
+        elif angle > 67.5:
+            peak = here > at(h - 1, w) and here >= at(h + 1, w)
+        else:
+            step = -1 if (across[h, w] < 0) != (down[h, w] < 0) else 1
+            peak = here > at(h - 1, w - step) and here > at(h + 1, w + step)
+        if peak:
+            candidates.add((h, w))
+    edges = np.zeros(levels.shape, bool)
+    stack = [place for place in candidates if steep[place] > high]
+    while stack:
+        h, w = stack.pop()
+        if not edges[h, w]:
+            edges[h, w] = True
+            stack += [(h + y, w + x) for y in (-1, 0, 1) for x in (-1, 0, 1) if (h + y, w + x) in candidates]
+    return edges
 
 
 def equalise(values):
@@ -163,12 +197,12 @@ def spatter(x, c, rng):
         cover[cover < 0.8] = 0
         return x * (1 - cover[..., None]) + cover[..., None] * np.array([63, 42, 20]) / 255
     drops = np.floor(np.minimum(layer, 1) * 255)
-    rims = (drops > 0) & (ndimage.minimum_filter(drops, 3, mode="mirror") == 0)
+    rims = canny(drops, 50, 150)
     distance = np.minimum(ndimage.distance_transform_edt(~rims), 20) if rims.any() else np.full(drops.shape, 20.0)
-    distance = np.floor(ndimage.uniform_filter(distance, 3, mode="mirror") + 1e-9)
+    distance = np.floor(ndimage.uniform_filter(distance, 3, mode="mirror") + 1e-3)
     light = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
     lit = np.clip(ndimage.correlate(equalise(distance), light, mode="mirror"), 0, 255)
-    shine = drops * ndimage.uniform_filter(lit, 3, mode="mirror")
+    shine = drops * np.round(ndimage.uniform_filter(lit, 3, mode="mirror"))
     shine *= c["strength"] / max(shine.max(), 1e-6)
     return x + shine[..., None] * np.array([175, 238, 238]) / 255
 

@@ -64,10 +64,6 @@ def disk(radius: float, alias: float) -> Tensor:
 
 
 def zoom_blur(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """Mean of the image and of its enlargements about the centre by 1, 1 + step, ... up to stop, bilinear."""
-    factors = np.arange(1, constants["stop"], constants["step"])
-    height, width = images.shape[2:]
-    total = images.clone()
-    for factor in factors.tolist():
-        total += separable.apply(separable.zoom_matrix(height, factor), images, separable.zoom_matrix(width, factor))
-    return total.div_(len(factors) + 1)
+    """Mean of the image and of its enlargements by 1, 1 + step, ... up to stop, cut and trimmed as `zoom_matrix` says."""
+    factors = tuple(np.arange(1, constants["stop"], constants["step"]).tolist())
+    return separable.zoom_sum(images, factors).add_(images).div_(len(factors) + 1)

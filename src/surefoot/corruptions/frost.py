@@ -1,7 +1,7 @@
 """Frost: a random crop of a frosted window, mixed with the image.
 
-The benchmarks' five photographs are not ours to ship. `frost_texture` makes one with their statistics; `frost_photographs`
-takes real ones from a folder, or from an installed `imagecorruptions`.
+The benchmarks' five photographs are not ours to ship. `frost_texture` draws windows with their statistics and their harm;
+`frost_photographs` takes real ones from a folder, or from an installed `imagecorruptions`.
 """
 
 from __future__ import annotations
@@ -19,26 +19,25 @@ from torch.nn import functional as F
 
 from ..data.reading import SUFFIXES, read_image, to_tensor
 from ..errors import NotFound, SurefootError
+from ..imageops.colour import grey
 from ..types import Images
 from .draws import ImageDraws
-from .frost_texture import crops as generated_crops
+from .frost_texture import windows
 from .severities import Constants
 
 PACKAGE = "imagecorruptions"
+CHOICE = 5
 _FOLDER: ContextVar[Path | None] = ContextVar("frost", default=None)
 
 
 def frost(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     """image_weight * x + frost_weight * frost."""
-    folder, size = _FOLDER.get(), (images.shape[2], images.shape[3])
-    chances = draws.uniform((5,))
-    if folder is None:
-        windows = generated_crops(chances, size, constants["texture_scale"])
-    else:
-        windows = photograph_crops(chances, size, photographs(folder, constants["texture_scale"], size))
+    size = (images.shape[2], images.shape[3])
+    found = photographs(_FOLDER.get(), constants["texture_scale"], size)
+    pieces = crops(draws.uniform((3,)), size, found)
     if images.shape[1] == 1:
-        windows = windows.mean(1, keepdim=True)
-    return torch.add(images * constants["image_weight"], windows.to(images), alpha=constants["frost_weight"])
+        pieces = grey(pieces)
+    return torch.add(images * constants["image_weight"], pieces.to(images), alpha=constants["frost_weight"])
 
 
 @contextmanager
@@ -70,29 +69,35 @@ def find_photographs(source: str | Path) -> Path:
 
 
 @lru_cache(maxsize=8)
-def photographs(folder: Path, scale: float, size: tuple[int, int]) -> tuple[Tensor, ...]:
-    """The photographs shrunk by `scale` (3 x height x width, float), enlarged again where they would not hold a crop."""
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+def photographs(folder: Path | None, scale: float, size: tuple[int, int]) -> tuple[Tensor, ...]:
+    """The photographs, or our own windows, shrunk by `scale` without smoothing (3 x height x width, float).
+
+    What would not hold a crop is enlarged again.
+    """
+    shrunk = []
+    for photograph in windows() if folder is None else read_photographs(folder):
+        needed = max(own / side for own, side in zip(size, photograph.shape[1:], strict=True))
+        sides = [max(own, round(side * max(scale, needed))) for side, own in zip(photograph.shape[1:], size, strict=True)]
+        shrunk.append(F.interpolate(photograph[None], sides, mode="bilinear", align_corners=False)[0])
+    return tuple(shrunk)
+
+
+def read_photographs(folder: Path) -> list[Tensor]:
+    """The first five pictures of a folder by name: the published generators have six and choose among five."""
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)[:CHOICE]
     if not paths:
         raise SurefootError(f"frost must be a folder with photographs, and '{folder}' has none.")
-    found = []
-    for path in paths:
-        photograph = to_tensor(read_image(path)).float().div_(255)
-        needed = max(size[0] / photograph.shape[1], size[1] / photograph.shape[2])
-        sides = [max(least, round(side * max(scale, needed))) for side, least in zip(photograph.shape[1:], size, strict=True)]
-        found.append(F.interpolate(photograph[None], sides, mode="bilinear", align_corners=False)[0])
-    return tuple(found)
+    return [to_tensor(read_image(path)).float().div_(255) for path in paths]
 
 
-def photograph_crops(chances: Tensor, size: tuple[int, int], found: tuple[Tensor, ...]) -> Tensor:
-    """A crop for each row of chances: which photograph, and where."""
-    height, width = size
-    out = torch.empty(len(chances), 3, height, width)
-    which = (chances[:, 0] * len(found)).long()
-    for number, photograph in enumerate(found):
+def crops(chances: Tensor, size: tuple[int, int], choice: tuple[Tensor, ...]) -> Tensor:
+    """A crop for each row of three numbers in [0, 1): which photograph, and where."""
+    result = torch.empty(len(chances), 3, *size)
+    which = (chances[:, 0] * len(choice)).long()
+    for number, photograph in enumerate(choice):
         chosen = (which == number).nonzero()[:, 0]
-        out[chosen] = cut(photograph, chances[chosen, 1], chances[chosen, 2], size)
-    return out
+        result[chosen] = cut(photograph, chances[chosen, 1], chances[chosen, 2], size)
+    return result
 
 
 def cut(texture: Tensor, down: Tensor, across: Tensor, size: tuple[int, int]) -> Tensor:

@@ -9,6 +9,7 @@ from ..imageops.separable import apply, zoom_matrix
 from ..types import Images
 from .draws import ImageDraws
 from .motion import along
+from .rounding import to_levels
 from .severities import Constants
 
 
@@ -17,7 +18,7 @@ def snow(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     height, width = images.shape[2:]
     layer = draws.normal((1, height, width)).to(images).mul_(constants["std"]).add_(constants["mean"])
     layer = apply(zoom_matrix(height, constants["zoom"]), layer, zoom_matrix(width, constants["zoom"]))
-    layer = layer.masked_fill_(layer < constants["threshold"], 0).clamp_(max=1)
+    layer = to_levels(layer.masked_fill_(layer < constants["threshold"], 0)).div_(255)
     turns = draws.uniform((1,), "angle")[:, 0] - 0.5
     flakes = along(layer, -90.0, turns, constants["radius"], constants["sigma"])
     pale = torch.maximum(images, grey(images).mul(1.5).add_(0.5))

@@ -6,15 +6,18 @@ import torch
 from torch import Tensor
 
 from ..imageops.blur import gaussian_blur
+from ..imageops.canny import canny
 from ..imageops.colour import grey
 from ..imageops.distance import distance_to
 from ..imageops.separable import apply, filter_matrix, fold
 from ..types import Images
 from .draws import ImageDraws
+from .rounding import SLACK
 from .severities import Constants
 
 WATER = (175 / 255, 238 / 255, 238 / 255)
 MUD = (63 / 255, 42 / 255, 20 / 255)
+RIMS = (50, 150)  # Canny's thresholds
 FARTHEST = 20  # pixels from a rim; beyond, the relief is flat
 OPAQUE = 0.8  # mud that covers less is left out
 
@@ -29,16 +32,15 @@ def spatter(images: Images, constants: Constants, draws: ImageDraws) -> Images:
         cover = cover.masked_fill_(cover < OPAQUE, 0)
         return torch.lerp(images, tint(MUD, images), cover)
     drops = (layer.clamp(max=1) * 255).floor_()
-    shine = drops * relief(drops > 0).to(images)
+    shine = drops * relief(drops)
     shine *= constants["strength"] / shine.amax((2, 3), keepdim=True).clamp_min(1e-6)
     return torch.addcmul(images, shine, tint(WATER, images))
 
 
 def relief(drops: Tensor) -> Tensor:
-    """The distance from the drops' rims, with its histogram equalised, lit from the top left: levels in [0, 255]."""
-    rims = drops & (box3(drops.float()) < 0.99)
-    distance = box3(distance_to(rims, FARTHEST)).floor_()
-    return box3(emboss(equalised(distance)).clamp_(0, 255))
+    """The distance from the rims of 8-bit drops, with its histogram equalised, lit from the top left: levels in [0, 255]."""
+    distance = box3(distance_to(canny(drops, *RIMS), FARTHEST).to(drops)).add_(SLACK).floor_()
+    return box3(emboss(equalised(distance)).clamp_(0, 255)).round_()
 
 
 def equalised(levels: Tensor) -> Tensor:

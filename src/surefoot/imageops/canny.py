@@ -1,0 +1,54 @@
+"""Canny's edge detector for whole batches of 8-bit levels.
+
+Canny 1986, "A computational approach to edge detection", in the form of the published corruption generators: Sobel gradients
+with repeated borders, |gx| + |gy| as their size, thinned across the edge in four directions, and weak edges that touch strong ones kept.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+TAN_22 = 2**0.5 - 1  # below this slope a gradient counts as horizontal, above its inverse as vertical
+
+
+def canny(levels: Tensor, low: float, high: float) -> Tensor:
+    """Where the edges are (bool), in batch x 1 x height x width levels from 0 to 255.
+
+    Edges steeper than `high` are kept, and those steeper than `low` that are joined to them by a path of such.
+    """
+    across, down = sobel(levels)
+    steep = across.abs() + down.abs()
+    candidates = (steep > low) & thinned(steep, across, down)
+    edges = candidates & (steep > high)
+    while True:
+        grown = (F.max_pool2d(edges.to(levels), 3, 1, 1) > 0) & candidates
+        if torch.equal(grown, edges):
+            return edges
+        edges = grown
+
+
+def sobel(levels: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients across and down, borders repeated."""
+    padded = F.pad(levels, (1, 1, 1, 1), mode="replicate")
+    rows = padded[..., :-2, :] + 2 * padded[..., 1:-1, :] + padded[..., 2:, :]
+    columns = padded[..., :-2] + 2 * padded[..., 1:-1] + padded[..., 2:]
+    return rows[..., 2:] - rows[..., :-2], columns[..., 2:, :] - columns[..., :-2, :]
+
+
+def thinned(steep: Tensor, across: Tensor, down: Tensor) -> Tensor:
+    """Which pixels are at least as steep as their two neighbours along the gradient; of two equal ones, the first."""
+    padded = F.pad(steep, (1, 1, 1, 1))
+    height, width = steep.shape[2:]
+
+    def at(row: int, column: int) -> Tensor:
+        return padded[..., 1 + row : 1 + row + height, 1 + column : 1 + column + width]
+
+    horizontal = (steep > at(0, -1)) & (steep >= at(0, 1))
+    vertical = (steep > at(-1, 0)) & (steep >= at(1, 0))
+    falling = (steep > at(-1, -1)) & (steep > at(1, 1))
+    rising = (steep > at(-1, 1)) & (steep > at(1, -1))
+    sideways, upright = down.abs() < TAN_22 * across.abs(), down.abs() > across.abs() / TAN_22
+    diagonal = torch.where((across < 0) ^ (down < 0), rising, falling)
+    return torch.where(sideways, horizontal, torch.where(upright, vertical, diagonal))
