@@ -15,8 +15,8 @@ PUBLIC = {
     " write_page",
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Mixup CutMix AugMix MaCS MaCSAugMix MAGNMA Discriminative"
     " Stability NoisyOnly CleanAndNoisy DiverseNoise RandomSelfEnsemble AdversarialTraining TRADES Objective balanced_weights",
-    "surefoot.corruptions": "corrupt NAMES COMMON15 EXTRA4 FAMILIES PAPERS4 write corrupted open_copies draw_sheet"
-    " add_gaussian_noise add_uniform_noise frost_photographs",
+    "surefoot.corruptions": "corrupt NAMES CBAR CBAR_CIFAR COMMON15 EXTRA4 FAMILIES PAPERS4 write corrupted open_copies"
+    " draw_sheet add_gaussian_noise add_uniform_noise frost_photographs",
     "surefoot.attacks": "fgsm pgd kl_pgd noise autoattack evaluate transfer security_curve masking_signs",
     "surefoot.calibration": "Predictions scores reliability fit_temperature scale_features difference",
     "surefoot.geometry": "margins sensitivity input_curvature fisher_trace class_centres class_means cone_index bias_dependence"

@@ -1,7 +1,9 @@
+import json
+
 import numpy as np
 from PIL import Image
 
-from surefoot.corruptions import NAMES, PAPERS4
+from surefoot.corruptions import CBAR, CBAR_CIFAR, NAMES, PAPERS4
 
 
 def test_writes_copies_and_goes_on(surefoot, here):
@@ -53,6 +55,14 @@ def test_groups_by_their_names(surefoot, here):
     done = surefoot("corrupt", "--data", "digits", "--max-images", 2, "--output", "out", "--names", "papers4", "--quiet")
     assert done.code == 0, done.err
     assert {path.stem for path in (here / "out").glob("*.npy")} == {*PAPERS4, "labels"}
+
+
+def test_the_second_set_by_its_name(surefoot, here):
+    done = surefoot("corrupt", "--data", "digits", "--max-images", 2, "--output", "out", "--names", "c-bar", "--quiet")
+    assert done.code == 0, done.err
+    assert {path.stem for path in (here / "out").glob("*.npy")} == {*CBAR, "labels"}
+    listed = surefoot("list", "corruptions", "--json")
+    assert {*CBAR, *CBAR_CIFAR} <= {row["name"] for row in json.loads(listed.out)["corruptions"]}
 
 
 def test_errors_are_one_line(surefoot, here):

@@ -7,6 +7,7 @@ from pictures import pictures
 
 from surefoot.corruptions import COMMON15, EXTRA4, FAMILIES, NAMES, corrupt
 from surefoot.corruptions.alexnet import is_fair
+from surefoot.corruptions.families import EVERY_FAMILY
 from surefoot.errors import SurefootError, UnknownName
 
 NOT_MONOTONE = {  # tables in which a constant falls, or changes its sense, as severity grows
@@ -25,7 +26,7 @@ def smooth_images(count=4, side=32):
     return (torch.sin(x + phase) * torch.cos(y - phase) + 1) / 2
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *EVERY_FAMILY["c-bar"]])
 class TestEveryCorruption:
     @pytest.mark.parametrize("shape", [(2, 3, 32, 32), (1, 1, 20, 30), (2, 3, 64, 64)])
     def test_shape_range_and_levels(self, name, shape):

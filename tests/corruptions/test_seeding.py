@@ -8,10 +8,11 @@ import torch
 from pictures import pictures
 
 from surefoot.corruptions import NAMES, PAPERS4, corrupt
+from surefoot.corruptions.families import EVERY_FAMILY
 
 
 @pytest.mark.parametrize("side", [32, 72])
-@pytest.mark.parametrize("name", [*NAMES, *PAPERS4, "occlusion+gaussian_noise"])
+@pytest.mark.parametrize("name", [*NAMES, *PAPERS4, *EVERY_FAMILY["c-bar"], "occlusion+gaussian_noise"])
 def test_alone_in_a_batch_and_in_any_order(name, side):
     images = pictures(400 if side == 32 else 24, side)
     whole = corrupt(images, name, 3, seed=5)

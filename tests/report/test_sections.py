@@ -2,9 +2,10 @@ import pytest
 import torch
 from made_up import class_row, geometry_points, grid, made_up, number
 
+from surefoot.corruptions.families import EVERY_FAMILY as MEASURED_EVERY
 from surefoot.corruptions.families import FAMILIES as MEASURED_FAMILIES
 from surefoot.geometry.curvature_groups import accuracy_by_curvature, curvature_by_count, curvature_spread
-from surefoot.report.families import FAMILIES
+from surefoot.report.families import EVERY_FAMILY, FAMILIES
 from surefoot.report.sections import curvature as page_curvature
 from surefoot.report.sections import sections_of
 from surefoot.report.sections.attacks import attacks_section
@@ -32,6 +33,7 @@ def figure_of(section, name):
 
 def test_families_are_those_that_are_measured():
     assert FAMILIES == MEASURED_FAMILIES
+    assert EVERY_FAMILY == MEASURED_EVERY
 
 
 def test_names_that_come_again_get_a_number():

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..calibration.bootstrap import estimate
 from ..corruptions.alexnet import ALEXNET, is_fair
 from ..corruptions.engine import corrupt
-from ..corruptions.families import COMMON15, FAMILIES
+from ..corruptions.families import COMMON15, EVERY_FAMILY
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
 from ..corruptions.published import corrupted
 from ..models.prediction import transformed
@@ -110,7 +110,7 @@ def summarise_corruptions(setting: Setting, book: Workbook, clean: Record) -> Co
         for (name, severity), record in records.items()
     )
     families = {}
-    for family, names in FAMILIES.items():
+    for family, names in EVERY_FAMILY.items():
         own = [record for (name, _), record in records.items() if name in names]
         if own:
             families[family] = Family(mean_over(own, "accuracy"), mean_over(own, "ece"), mean_over(own, "nll"))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..corruptions.families import COMMON15, EXTRA4, NAMES, PAPERS4
+from ..corruptions.families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, NAMES, PAPERS4
 from ..corruptions.frost import frost_photographs
 from ..corruptions.sheet import write_sheet
 from ..corruptions.writing import write
@@ -17,7 +17,14 @@ from ..errors import SurefootError, require
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-GROUPS = {"all": NAMES, "common15": COMMON15, "extra4": EXTRA4, "papers4": PAPERS4}  # all are the published ones
+GROUPS = {  # all are the published ones of the first set
+    "all": NAMES,
+    "common15": COMMON15,
+    "extra4": EXTRA4,
+    "papers4": PAPERS4,
+    "c-bar": CBAR,
+    "c-bar-cifar": CBAR_CIFAR,
+}
 
 
 @app.command()
@@ -27,7 +34,10 @@ def corrupt(
     preview: Annotated[Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG")] = None,
     image: Annotated[int | None, typer.Option(help="With --preview: which image of the split [default: 0]")] = None,
     names: Annotated[
-        str, typer.Option(help="all (the published 19), common15, extra4, papers4, or names with commas; + makes chains")
+        str,
+        typer.Option(
+            help="all (the first 19), common15, extra4, papers4, c-bar, c-bar-cifar, or names with commas; + makes chains"
+        ),
     ] = "all",
     layout: Annotated[
         str | None, typer.Option(help="With --output: arrays (as CIFAR-C) or folders (as ImageNet-C) [default: arrays]")

@@ -1,7 +1,7 @@
-"""The published corruptions and the papers' own, batched, at any severity."""
+"""The published corruptions, their second set and the papers' own, batched, at any severity."""
 
 from .engine import corrupt
-from .families import COMMON15, EXTRA4, FAMILIES, NAMES, PAPERS4
+from .families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, FAMILIES, NAMES, PAPERS4
 from .frost import frost_photographs
 from .levels import add_gaussian_noise, add_uniform_noise
 from .published import corrupted, open_copies
@@ -9,6 +9,8 @@ from .sheet import draw_sheet
 from .writing import write
 
 __all__ = [
+    "CBAR",
+    "CBAR_CIFAR",
     "COMMON15",
     "EXTRA4",
     "FAMILIES",

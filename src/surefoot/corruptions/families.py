@@ -34,15 +34,44 @@ CORRUPTIONS = Registry(
         ("occlusion", "surefoot.corruptions.papers:occlusion", "black squares at random places"),
         ("down_up_sampling", "surefoot.corruptions.papers:down_up_sampling", "bilinear down by a factor and up again"),
         ("stripes", "surefoot.corruptions.papers:stripes", "black vertical stripes"),
+        ("blue_noise_sample", "surefoot.corruptions.cbar_noise:blue_noise_sample", "pixels black where blue noise is low"),
+        ("brownish_noise", "surefoot.corruptions.cbar_noise:brownish_noise", "x + noise that falls with frequency squared"),
+        ("caustic_refraction", "surefoot.corruptions.cbar_warps:caustic_refraction", "seen through glass with waves, lit"),
+        ("checkerboard_cutout", "surefoot.corruptions.cbar_patterns:checkerboard_cutout", "grey squares of a turned board"),
+        ("cocentric_sine_waves", "surefoot.corruptions.cbar_noise:cocentric_sine_waves", "x + wavy rings about a point"),
+        ("inverse_sparkles", "surefoot.corruptions.cbar_patterns:inverse_sparkles", "white around one star"),
+        ("perlin_noise", "surefoot.corruptions.cbar_noise:perlin_noise", "bright turbulence mixed in"),
+        ("plasma_noise", "surefoot.corruptions.cbar_noise:plasma_noise", "coloured swirls mixed in"),
+        (
+            "single_frequency_greyscale",
+            "surefoot.corruptions.cbar_noise:single_frequency_greyscale",
+            "x + one plane sine wave",
+        ),
+        ("sparkles", "surefoot.corruptions.cbar_patterns:sparkles", "five white stars"),
+        ("circular_motion_blur", "surefoot.corruptions.cbar_warps:circular_motion_blur", "the mean of rotations"),
+        ("lines", "surefoot.corruptions.cbar_patterns:lines", "thin grey lines across"),
+        ("pinch_and_twirl", "surefoot.corruptions.cbar_warps:pinch_and_twirl", "round cells pinched and twirled"),
+        ("ripple", "surefoot.corruptions.cbar_warps:ripple", "rows and columns shifted by sines"),
+        (
+            "transverse_chromatic_abberation",
+            "surefoot.corruptions.cbar_warps:transverse_chromatic_abberation",
+            "channels enlarged differently",
+        ),
     ],
 )
 NAMES: tuple[str, ...] = tuple(CORRUPTIONS.names[:19])
 COMMON15: tuple[str, ...] = NAMES[:15]
 EXTRA4: tuple[str, ...] = NAMES[15:]
-PAPERS4: tuple[str, ...] = tuple(CORRUPTIONS.names[19:])
+PAPERS4: tuple[str, ...] = tuple(CORRUPTIONS.names[19:23])
+CBAR: tuple[str, ...] = tuple(CORRUPTIONS.names[23:33])  # the ten of ImageNet-C-bar
+CBAR_CIFAR: tuple[str, ...] = (  # the ten of CIFAR-10-C-bar
+    *("blue_noise_sample", "brownish_noise", "checkerboard_cutout", "circular_motion_blur", "inverse_sparkles"),
+    *("lines", "pinch_and_twirl", "ripple", "sparkles", "transverse_chromatic_abberation"),
+)
 FAMILIES: dict[str, tuple[str, ...]] = {
     "noise": ("gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise"),
     "blur": ("defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "gaussian_blur"),
     "weather": ("snow", "frost", "fog", "brightness", "spatter"),
     "digital": ("contrast", "elastic_transform", "pixelate", "jpeg_compression", "saturate"),
 }
+EVERY_FAMILY: dict[str, tuple[str, ...]] = {**FAMILIES, "c-bar": tuple(CORRUPTIONS.names[23:])}  # with both sets of C-bar

@@ -1,7 +1,8 @@
 """The benchmarks' constants: for an image side and a name, five values, interpolated in between.
 
 `severities.json` holds them by table, corruption and constant; the table is the side of the benchmark's images, or "papers"
-for the corruptions of papers, whose sizes are shares of the image (there severity 4 is the paper's setting).
+for the corruptions of papers, whose sizes are shares of the image (there severity 4 is the paper's setting). `cbar.json` holds
+the magnitudes of CIFAR-10-C-bar and ImageNet-C-bar.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ def tables() -> dict[str, Table]:
     return found
 
 
+@cache
+def cbar_tables() -> dict[str, Table]:
+    """The magnitudes of CIFAR-10-C-bar ("32") and ImageNet-C-bar ("224"), and those between them ("64")."""
+    found: dict[str, Table] = json.loads(files(__package__).joinpath("cbar.json").read_text(encoding="utf-8"))
+    return found
+
+
 def scale_for(height: int, width: int) -> str:
     """The nearest published table for an image: up to 48 px CIFAR-C's, up to 144 Tiny ImageNet-C's, else ImageNet-C's."""
     side = min(height, width)
@@ -37,9 +45,9 @@ def constants(name: str, severity: float, scale: str) -> Constants:
     if scale not in SCALES:
         raise UnknownName("scale", scale, [*SCALES, "auto"])
     found = tables()
-    table = found["papers" if name in found["papers"] else scale]
+    table = {**found["papers"], **cbar_tables()[scale], **found[scale]}
     if name not in table:  # a function of one's own has none
-        raise UnknownName("corruption", name, [*found["papers"], *table])
+        raise UnknownName("corruption", name, table)
     return between(table[name], severity)
 
 

@@ -35,16 +35,17 @@ def draw_sheet(image: Images, names: tuple[str, ...] = NAMES, *, seed: int = 0, 
     ]
     enlarged = [enlarge(row) for row in rows]
     height, width = (side + GAP for side in enlarged[0].shape[2:])
-    sheet = Image.new("RGB", (MARGIN + 6 * width, 20 + len(rows) * height), "white")
+    margin = max(MARGIN, 8 + 6 * max(map(len, names)))
+    sheet = Image.new("RGB", (margin + 6 * width, 20 + len(rows) * height), "white")
     pen = ImageDraw.Draw(sheet)
     for column, title in enumerate(["clean", *map(str, SEVERITIES)]):
-        pen.text((MARGIN + column * width + 2, 4), title, fill="black")
+        pen.text((margin + column * width + 2, 4), title, fill="black")
     for line, (name, row) in enumerate(zip(names, enlarged, strict=True)):
         top = 20 + line * height
         pen.text((4, top + height // 2 - 8), name, fill="black")
         joined = torch.cat(list(F.pad(row, (0, GAP, 0, 0), value=1.0)), 2).mul(255).round().byte()
         pixels = joined.expand(3, -1, -1).permute(1, 2, 0).contiguous().numpy()
-        sheet.paste(Image.fromarray(pixels), (MARGIN, top))
+        sheet.paste(Image.fromarray(pixels), (margin, top))
     return sheet
 
 

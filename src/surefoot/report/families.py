@@ -8,8 +8,16 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "weather": ("snow", "frost", "fog", "brightness", "spatter"),
     "digital": ("contrast", "elastic_transform", "pixelate", "jpeg_compression", "saturate"),
 }
+EVERY_FAMILY: dict[str, tuple[str, ...]] = {
+    **FAMILIES,
+    "c-bar": (
+        *("blue_noise_sample", "brownish_noise", "caustic_refraction", "checkerboard_cutout", "cocentric_sine_waves"),
+        *("inverse_sparkles", "perlin_noise", "plasma_noise", "single_frequency_greyscale", "sparkles"),
+        *("circular_motion_blur", "lines", "pinch_and_twirl", "ripple", "transverse_chromatic_abberation"),
+    ),
+}
 OTHER = "other"
 
 
 def family_of(name: str) -> str:
-    return next((family for family, members in FAMILIES.items() if name in members), OTHER)
+    return next((family for family, members in EVERY_FAMILY.items() if name in members), OTHER)

@@ -11,7 +11,7 @@ from ..calibration.scoring import estimates
 from ..calibration.temperature import fit_temperature
 from ..corruptions.alexnet import ALEXNET, is_fair
 from ..corruptions.engine import corrupt
-from ..corruptions.families import CORRUPTIONS, FAMILIES
+from ..corruptions.families import CORRUPTIONS, EVERY_FAMILY, FAMILIES
 from ..corruptions.families import NAMES as ALL
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
 from ..errors import UnknownName, require
@@ -65,7 +65,7 @@ def corruptions(
     cells = [cell for found in by_name.values() for cell in found]
     out = {key: fmean(cell[key] for cell in cells) for key in cells[0]}
     accuracies = {name: fmean(cell["accuracy"] for cell in found) for name, found in by_name.items()}
-    for family, members in FAMILIES.items():
+    for family, members in EVERY_FAMILY.items():
         if present := [accuracies[name] for name in members if name in accuracies]:
             out[f"accuracy.{family}"] = fmean(present)
     easy = [accuracies[name] for family in ("weather", "digital") for name in FAMILIES[family] if name in accuracies]

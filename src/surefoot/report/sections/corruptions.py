@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..families import FAMILIES, OTHER, family_of
+from ..families import EVERY_FAMILY, OTHER, family_of
 from ..figures import Drawing, drawing
 from ..plots.family_bars import family_figure
 from ..plots.interval_curves import apart, interval_figure
@@ -65,7 +65,7 @@ def triple(number: Number) -> list[float | None]:
 
 def by_family(names: Sequence[str]) -> list[str]:
     """Members of a family beside each other, in the order of the families."""
-    order = [*FAMILIES, OTHER]
+    order = [*EVERY_FAMILY, OTHER]
     return sorted(names, key=lambda name: order.index(family_of(name)))
 
 
