@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from ..types import Images
@@ -16,7 +18,6 @@ from .draws import ImageDraws
 from .severities import Constants
 
 TIE = 1e-4  # halves are rounded up, also where float32 falls just short of one
-UNCHANGED = 0  # torchvision's ImageReadMode: as many channels as the file has
 
 
 def pixelate(images: Images, constants: Constants, draws: ImageDraws) -> Images:
@@ -49,26 +50,30 @@ def segment_sums(values: Tensor, bounds: Tensor, dim: int) -> Tensor:
 
 
 def jpeg_compression(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """JPEG at a quality, colours at half the resolution, through torchvision's codec on the CPU, in threads.
+    """JPEG at a quality, colours at half the resolution, by Pillow's codec (the published one) on the CPU, in threads.
 
     Levels are made with NumPy: torch's own threads would wait for work on the very cores that the codec needs.
     """
-    import_module("torchvision.io")  # registers the codec, whose Python face warns of its own end for every image
     quality, pixels = int(constants["quality"]), images.cpu().numpy()
     result = np.empty_like(pixels)
 
     def through(part: slice) -> None:
         levels = np.multiply(pixels[part], 255)
         levels += 0.5
-        stored = torch.from_numpy(np.ascontiguousarray(levels.transpose(0, 2, 3, 1), dtype=np.uint8))  # as the codec wants it
-        images = [image.permute(2, 0, 1) for image in stored]
-        decoded = [torch.ops.image.decode_jpeg(torch.ops.image.encode_jpeg(image, quality), UNCHANGED) for image in images]
-        for place, image in enumerate(decoded):
-            stored[place] = image.permute(1, 2, 0)
-        np.divide(stored.numpy().transpose(0, 3, 1, 2), 255, out=result[part], dtype=result.dtype)
+        stored = np.ascontiguousarray(levels.transpose(0, 2, 3, 1), dtype=np.uint8)
+        for image in stored[..., 0] if stored.shape[3] == 1 else stored:
+            image[:] = through_jpeg(image, quality)
+        np.divide(stored.transpose(0, 3, 1, 2), 255, out=result[part], dtype=result.dtype)
 
     workers = os.cpu_count() or 1
     step = max(1, len(pixels) // (4 * workers))
     with ThreadPoolExecutor(workers) as threads:
         deque(threads.map(through, [slice(start, start + step) for start in range(0, len(pixels), step)]), maxlen=0)
     return torch.from_numpy(result).to(images.device)
+
+
+def through_jpeg(levels: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:
+    """One picture, height x width (x 3), written as JPEG and read again; the decoder is called without looking for a header."""
+    picture, file = Image.fromarray(levels), io.BytesIO()
+    picture.save(file, "JPEG", quality=quality)
+    return np.asarray(Image.frombytes(picture.mode, picture.size, file.getvalue(), "jpeg", picture.mode, ""))
