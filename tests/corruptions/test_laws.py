@@ -2,8 +2,10 @@
 
 For every image: mean and power of the change, how both it and its square follow brightness, how far neighbouring pixels differ,
 in the change and in the result, across and down, and the power of the change in three bands of frequency. The paired
-differences over images must be zero within 4.5 standard errors (6 where there are few images), and a wrong constant must not pass.
+differences over images must be zero within 4.5 standard errors (6 for few images), and a wrong constant must not pass.
 """
+
+import itertools
 
 import numpy as np
 import plain
@@ -50,7 +52,7 @@ def spectrum(change):
     """Logarithms of the power of the change in the bands."""
     power = (np.abs(np.fft.fft2(change, axes=(1, 2))) ** 2).mean(3) / change[0, ..., 0].size ** 2
     frequency = np.hypot(np.fft.fftfreq(change.shape[1])[:, None], np.fft.fftfreq(change.shape[2]))
-    bands = [(frequency >= low) & (frequency < high) for low, high in zip(BANDS, BANDS[1:], strict=False)]
+    bands = [(frequency >= low) & (frequency < high) for low, high in itertools.pairwise(BANDS)]
     return [np.log(power[:, band].sum(1) + 1e-6) for band in bands]
 
 

@@ -14,6 +14,7 @@ from .families import CORRUPTIONS
 from .rounding import to_levels
 from .severities import constants, scale_for
 
+GENERATOR = 2  # of the 19: until version 1 zoom blur, snow, spatter and frost were milder than the published ones
 CHUNK = 1 << 20  # values that are worked on together: they stay in the processor's cache
 THREADED = {"jpeg_compression"}  # takes images one by one anyway; its threads and torch's own should not alternate often
 

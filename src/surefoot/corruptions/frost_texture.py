@@ -1,11 +1,12 @@
 """Windows with crystals of frost that we draw ourselves, as hard as the photographs of the published benchmark.
 
-Needles with barbs on both sides, lit from one side, are drawn pixel by pixel with hard rims. Their phases make the crystals; the
-spectrum, the distribution of brightness and the colours are set to what was measured on the photographs.
+Needles with barbs on both sides, lit from one side, are drawn pixel by pixel with hard rims. Their phases make the crystals;
+the spectrum, the distribution of brightness and the colours are set to what was measured on the photographs.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -26,7 +27,7 @@ EDGES = (0.001, 0.0067, 0.0312, 0.0625, 0.125, 0.25, 0.5)
 
 
 class Kind(NamedTuple):
-    """The mean colour of a window, the deviation of its luminance inside crops, its skewness and excess kurtosis, how far its hue wanders."""
+    """A window: mean colour; deviation (inside crops), skewness, excess kurtosis of its luminance; how far the hue wanders."""
 
     colour: tuple[float, float, float]
     deviation: float
@@ -94,7 +95,7 @@ def draw(canvas: Tensor, rows: Tensor, columns: Tensor, values: Tensor) -> None:
 
 def luminance_power(frequency: Tensor) -> Tensor:
     """The density of the photographs' power at a frequency: straight lines between octaves, both in logarithms."""
-    areas = [math.pi * (above**2 - below**2) for below, above in zip(EDGES, EDGES[1:], strict=False)] + [1 - math.pi / 4]
+    areas = [math.pi * (above**2 - below**2) for below, above in itertools.pairwise(EDGES)] + [1 - math.pi / 4]
     densities = [math.log(energy / area) for energy, area in zip(ENERGIES, areas, strict=True)]
     middles = torch.tensor(FREQUENCIES).log()
     place = frequency.clamp(FREQUENCIES[0], FREQUENCIES[-1]).log()
@@ -122,7 +123,7 @@ def with_spectrum(field: Tensor, power: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def with_moments(field: Tensor, skewness: float, kurtosis: float) -> Tensor:
-    """The same order of pixels, with the values of a distribution of this skewness and excess kurtosis (Cornish-Fisher); deviation 1."""
+    """The same order of pixels, with values of this skewness and excess kurtosis (Cornish-Fisher) and deviation 1."""
     normal = torch.special.ndtri((torch.arange(field.numel(), dtype=torch.float64) + 0.5) / field.numel())
     values = normal + skewness / 6 * (normal**2 - 1) + kurtosis / 24 * (normal**3 - 3 * normal)
     values = ((values - values.mean()) / values.std()).sort().values.to(field)

@@ -1,7 +1,8 @@
 """Canny's edge detector for whole batches of 8-bit levels.
 
 Canny 1986, "A computational approach to edge detection", in the form of the published corruption generators: Sobel gradients
-with repeated borders, |gx| + |gy| as their size, thinned across the edge in four directions, and weak edges that touch strong ones kept.
+with repeated borders, |gx| + |gy| as their size, thinned across the edge in four directions, and weak edges that touch strong
+ones kept.
 """
 
 from __future__ import annotations

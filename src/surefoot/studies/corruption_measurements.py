@@ -10,7 +10,7 @@ import torch
 from ..calibration.scoring import estimates
 from ..calibration.temperature import fit_temperature
 from ..corruptions.alexnet import ALEXNET, is_fair
-from ..corruptions.engine import corrupt
+from ..corruptions.engine import GENERATOR, corrupt
 from ..corruptions.families import CORRUPTIONS, EVERY_FAMILY, FAMILIES
 from ..corruptions.families import NAMES as ALL
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
@@ -40,13 +40,16 @@ def corruptions(
     max_images: int | None = None,
     bins: int = 15,
     each: bool = False,
+    generator: int = GENERATOR,
 ) -> Metrics:
     """Means over (corruption, severity) of accuracy, ECE, RMS calibration error and NLL, and of ECE after temperature.
 
     Also the mean accuracy of each family and without noise and blur (macs Table 7), the accuracy drop relative to clean
     (representation-space Table 3), the mean error, which is mCE without a baseline, and RMS pooled over all cells; on ImageNet
-    also the errors divided by AlexNet's and their mean, mCE. `each` adds the accuracy under every corruption.
+    also the errors divided by AlexNet's and their mean, mCE. `each` adds the accuracy under every corruption. `generator` is
+    the version of the corruptions: results of an earlier one can be shown but not computed again.
     """
+    require(generator == GENERATOR, "generator", f"{GENERATOR}, the corruptions of this version", generator)
     require(len(names) > 0 and len(severities) > 0, "names and severities", "at least one", (names, severities))
     for name in names:
         if name not in CORRUPTIONS:
