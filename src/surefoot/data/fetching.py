@@ -1,0 +1,61 @@
+"""What a file may not ask for: data and models that come over the network, and roots that are commands.
+
+A name that the user gives himself is fetched. A name in a recipe or study is not, unless the user trusts the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..errors import SurefootError
+from ..registry import TRUST
+from .readers import has_reader
+from .settings import HUB
+from .torchvision_sets import PUBLISHED
+
+LOCAL = "wds"  # the only one of the readers that reads nothing but what is in its root
+
+
+def local_data(source: str, section: Mapping[str, Any], own: Collection[str] = ()) -> dict[str, Any]:
+    """A data section of the file `source` that is read from this machine, and not downloaded.
+
+    `own` are the options that the user gave himself; data whose name is among them may be downloaded.
+    """
+    name, root = section.get("name"), section.get("root")
+    if "name" not in own and isinstance(name, str) and has_reader(name) and name.partition("/")[0] != LOCAL:
+        raise SurefootError(f"{source} names data that would be fetched: give --data '{name}' yourself, or {TRUST}.")
+    if "root" not in own and isinstance(root, str) and is_remote(root):
+        raise SurefootError(f"{source} names a root that is no folder, '{root}': give --root yourself, or {TRUST}.")
+    decided = name not in PUBLISHED or "download" in own
+    return dict(section) if decided else {**section, "download": "name" in own}
+
+
+def refuse_remote_model(source: str, section: Mapping[str, Any], own: Collection[str] = ()) -> None:
+    """Refuse a model section of the file `source` whose description or weights would be fetched."""
+    name, pretrained = section.get("name"), section.get("pretrained")
+    if "name" not in own and isinstance(name, str) and name.startswith(HUB):
+        raise SurefootError(f"{source} names a model that would be fetched, '{name}': if you trust it, {TRUST}.")
+    if "pretrained" not in own and pretrained:
+        raise SurefootError(
+            f"{source} asks for the published weights of '{name}', which would be fetched: "
+            f"give --pretrained (or --set model.pretrained) yourself, or {TRUST}."
+        )
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL, a command (`pipe:`) or a folder of another machine; a drive such as `C:` is not."""
+    try:
+        scheme = urlsplit(path).scheme  # as the readers understand it
+    except ValueError:
+        return True
+    return len(scheme) > 1 or path.startswith(("//", "\\\\"))
+
+
+def refuse_remote_shards(name: str, root: str | None, reader: Any) -> None:
+    """Refuse an `_info.json` in a local root whose shards are URLs or commands."""
+    shards = getattr(getattr(reader, "split_info", None), "filenames", None) or ()
+    wrong = next((shard for shard in shards if is_remote(str(shard))), None)
+    if wrong is not None and not is_remote(root or ""):
+        raise SurefootError(f"Data '{name}' name a shard that is no file, '{wrong}', in '{root}'.")
