@@ -81,17 +81,22 @@ def is_code(name: str) -> bool:
     return all(part.isidentifier() for part in (*module_name.split("."), attribute))
 
 
-def refuse_code(source: str, content: Any) -> None:
-    """Refuse content of a file that names code anywhere, in a chain of names too; `source` says which file."""
+def code_in(content: Any) -> str | None:
+    """The first name of code anywhere in plain content, in a chain of names too."""
     if isinstance(content, Mapping):
         content = [*content.keys(), *content.values()]
     if isinstance(content, str):
-        found = next((name for name in map(str.strip, content.split("+")) if is_code(name)), None)
-        if found is not None and not content.startswith(UNNAMED):
-            raise SurefootError(f"{source} names code, '{found}': if it is yours or you trust it, {TRUST}.")
-    elif isinstance(content, Iterable):
-        for each in content:
-            refuse_code(source, each)
+        names = [] if content.startswith(UNNAMED) else map(str.strip, content.split("+"))
+        return next((name for name in names if is_code(name)), None)
+    if isinstance(content, Iterable):
+        return next(filter(None, map(code_in, content)), None)
+    return None
+
+
+def refuse_code(source: str, content: Any) -> None:
+    """Refuse content of a file that names code; `source` says which file."""
+    if found := code_in(content):
+        raise SurefootError(f"{source} names code, '{found}': if it is yours or you trust it, {TRUST}.")
 
 
 def import_own(kind: str, target: str) -> Any:

@@ -126,6 +126,8 @@ def test_a_recipe_to_train_from(surefoot, here, marker):
         ({"data": {"name": "wds/x", "root": f"pipe:touch '{marker}';"}}, "--root"),
         ({"model": {"name": "resnet18", "pretrained": True}}, "published weights of 'resnet18'"),
         ({"model": {"name": "hf-hub:a/b"}}, "'hf-hub:a/b'"),
+        ({"model": {"name": "small-resnet", "checkpoint": r"\\host\x.pt"}}, "--checkpoint"),
+        ({"data": {"name": "digits", "labels": "//host/x.csv"}}, "--labels"),
     ]:
         recipe.write_text(yaml.safe_dump(sections))
         assert refused(surefoot("train", "--recipe", recipe, "--output", "out"), word, "--allow-code")

@@ -82,7 +82,7 @@ def calibrate(
             f"{first}, fitted on {len(before)} images of the {split} split; NLL there {judged['nll_before']:.4f} to "
             f"{judged['nll_after']:.4f} (no score: the fit has seen them)"
         )
-        print(f"calibrated copy written to {copy.folder}\nnext: surefoot audit {copy.folder}")
+        print(f"calibrated copy written to {copy.folder}\nnext: surefoot audit {copy.folder}{' --allow-code' * allow_code}")
 
 
 def judge(before: Any, after: Any) -> dict[str, float]:

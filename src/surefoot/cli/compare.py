@@ -102,7 +102,8 @@ def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
 
     found = from_run(target, None, {}, allow_code)
     options: dict[str, Any] = {"depth": depth, "calibrate_on": found.calibrate_on, "progress": not quiet}
-    options["provenance"] = provenance_of(found, shlex.join(["surefoot", "audit", str(target), "--depth", depth]))
+    words = ["surefoot", "audit", str(target), "--depth", depth, *(["--allow-code"] * allow_code)]
+    options["provenance"] = provenance_of(found, shlex.join(words))
     measure(found.model, found.data, name=found.name, output=target, **options)
     show_audit(target, json_=False, quiet=True)
 

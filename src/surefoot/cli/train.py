@@ -11,7 +11,7 @@ import typer
 
 from ..data.fetching import local_data, refuse_remote_model
 from ..errors import SurefootError, UnknownName, require
-from ..registry import refuse_code
+from ..registry import code_in, refuse_code
 from ..schemas import defaults_of, parse_value
 from ..training.loop import fit
 from ..training.processes import is_first, launch, launched
@@ -126,7 +126,7 @@ def train(
     elif not quiet:
         accuracy, ece = last["validation_accuracy"], last["validation_ece"]
         print(f"validation accuracy {accuracy:.1%}, ECE {ece:.1%}; run written to {output}")
-        print(f"next: surefoot audit {output}")
+        print(f"next: surefoot audit {output}{' --allow-code' if code_in(checked.objective) else ''}")
 
 
 def compose(

@@ -28,6 +28,7 @@ def local_data(source: str, section: Mapping[str, Any], own: Collection[str] = (
         raise SurefootError(f"{source} names data that would be fetched: give --data '{name}' yourself, or {TRUST}.")
     if "root" not in own and isinstance(root, str) and is_remote(root):
         raise SurefootError(f"{source} names a root that is no folder, '{root}': give --root yourself, or {TRUST}.")
+    refuse_shares(source, section, {"name": "--data", "labels": "--labels", "class_map": "--class-map"}, own)
     decided = name not in PUBLISHED or "download" in own
     return dict(section) if decided else {**section, "download": "name" in own}
 
@@ -37,11 +38,24 @@ def refuse_remote_model(source: str, section: Mapping[str, Any], own: Collection
     name, pretrained = section.get("name"), section.get("pretrained")
     if "name" not in own and isinstance(name, str) and name.startswith(HUB):
         raise SurefootError(f"{source} names a model that would be fetched, '{name}': if you trust it, {TRUST}.")
+    refuse_shares(source, section, {"checkpoint": "--checkpoint"}, own)
     if "pretrained" not in own and pretrained:
         raise SurefootError(
             f"{source} asks for the published weights of '{name}', which would be fetched: "
             f"give --pretrained (or --set model.pretrained) yourself, or {TRUST}."
         )
+
+
+def refuse_shares(source: str, section: Mapping[str, Any], flags: Mapping[str, str], own: Collection[str]) -> None:
+    """Refuse paths on other machines; `flags` are those by which the user may give them himself."""
+    for key, flag in flags.items():
+        if key not in own and isinstance(value := section.get(key), str) and is_share(value):
+            raise SurefootError(f"{source} names a path on another machine, '{value}': give {flag} yourself, or {TRUST}.")
+
+
+def is_share(path: str) -> bool:
+    """Whether Windows would ask another machine for a path."""
+    return path.startswith(("//", "\\\\"))
 
 
 def is_remote(path: str) -> bool:
@@ -50,7 +64,7 @@ def is_remote(path: str) -> bool:
         scheme = urlsplit(path).scheme  # as the readers understand it
     except ValueError:
         return True
-    return len(scheme) > 1 or path.startswith(("//", "\\\\"))
+    return len(scheme) > 1 or is_share(path)
 
 
 def refuse_remote_shards(name: str, root: str | None, reader: Any) -> None:
