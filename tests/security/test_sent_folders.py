@@ -11,6 +11,8 @@ import yaml
 import surefoot as sf
 from surefoot.errors import SurefootError
 from surefoot.files import write_tensors
+from surefoot.studies.cells import cells_of
+from surefoot.studies.reading import read_study
 
 COMMANDS = [["audit"], ["export", "--format", "torch"], ["attack"], ["certify"], ["calibrate"], ["compare", "r", "--audit"]]
 CIFAR = {"name": "cifar10", "root": "nowhere", "download": True}
@@ -59,7 +61,7 @@ def test_three_a_calibrator_that_is_any_function(sent, command, marker, here):
     [
         ({"data": {"name": "wds/x", "root": "pipe:touch MARKER; "}}, ["'pipe:touch MARKER; '", "--root"]),
         ({"data": {"name": "wds/x", "root": "http://localhost:9/"}}, ["'http://localhost:9/'", "--root"]),
-        ({"data": "hfds/someone/digits"}, ["--data 'hfds/someone/digits'", "--allow-code"]),
+        ({"data": "hfds/someone/digits"}, ["'hfds/someone/digits'", "--data", "--allow-code"]),
         ({"data": CIFAR}, ["'cifar10' is not in 'nowhere'", "--data cifar10"]),
         ({"model": "hf-hub:someone/small"}, ["'hf-hub:someone/small'", "--allow-code"]),
     ],
@@ -122,7 +124,7 @@ def test_a_recipe_to_train_from(surefoot, here, marker):
     for sections, word in [
         ({"objective": popen(marker)}, "'subprocess:Popen'"),
         ({"objective": {"name": "noisy", "view": "blur+os:system"}}, "'os:system'"),
-        ({"data": {"name": "hfds/x/y"}}, "--data 'hfds/x/y'"),
+        ({"data": {"name": "hfds/x/y"}}, "'hfds/x/y': give --data"),
         ({"data": {"name": "wds/x", "root": f"pipe:touch '{marker}';"}}, "--root"),
         ({"model": {"name": "resnet18", "pretrained": True}}, "published weights of 'resnet18'"),
         ({"model": {"name": "hf-hub:a/b"}}, "'hf-hub:a/b'"),
@@ -152,9 +154,9 @@ def test_a_study(surefoot, here, marker):
         ({"measure": {"attacks": {"names": ["os:system"]}}}, "'os:system'"),
         ({"scales": {"full": {"methods": {"a": "os:system"}}}}, "'os:system'"),
         ({"data": {"d": {"name": "wds/x", "root": "pipe:x"}}}, "'pipe:x'"),
-        ({"data": {"d": "hfds/x/y"}}, "--data 'hfds/x/y'"),
+        ({"data": {"d": "hfds/x/y"}}, "'hfds/x/y': if you trust it"),
         ({"models": {"m": {"name": "resnet18", "pretrained": True}}}, "published weights of 'resnet18'"),
-        ({"measure": {"probe": {"data": "hfds/x/y"}}}, "--data 'hfds/x/y'"),
+        ({"measure": {"probe": {"data": "hfds/x/y"}}}, "'hfds/x/y': if you trust it"),
         ({"measure": {"transfer": {"surrogates": {"s": {"model": "hf-hub:a/b"}}}}}, "'hf-hub:a/b'"),
     ]:
         (here / "sent.yaml").write_text(yaml.safe_dump({**base, **sections}))
@@ -162,6 +164,11 @@ def test_a_study(surefoot, here, marker):
             assert refused(surefoot("study", words[0], "sent.yaml", *words[1:]), word, "--allow-code")
     assert not marker.exists()
     assert refused(surefoot("study", "status", "main", "--allow-code"), "is for a study file of one's own")
+    (here / "sent.yaml").write_text(
+        yaml.safe_dump({**base, "data": {"d": "digits", "c": {"name": "cifar10", "download": True}}})
+    )
+    assert [cell.recipe.data["download"] for cell in cells_of(read_study("sent.yaml", "smoke"))] == [False] * 6
+    assert all(cell.recipe.data["download"] for cell in cells_of(read_study("sent.yaml", "smoke", allow_code=True)))
 
 
 def test_the_header_of_the_weights_names_sizes_alone(sent):

@@ -259,7 +259,7 @@ def command_of(name: str, flags: dict[str, Any]) -> str:
     words = ["surefoot", "study", "run", name]
     for option, value in flags.items():
         for each in value if isinstance(value, list) else [value]:
-            words += [] if each in (None, False) else [f"--{option}"] if each is True else [f"--{option}", str(each)]
+            words += [] if each is None or each is False else [f"--{option}"] if each is True else [f"--{option}", str(each)]
     return shlex.join(words)
 
 

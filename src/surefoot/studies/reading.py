@@ -52,17 +52,20 @@ def is_shipped(name: str) -> bool:
 
 
 def without_fetching(source: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """A study whose data and models are on this machine; what would be fetched is refused, or not downloaded."""
-    data = {label: named(section) for label, section in mapping(found.get("data")).items()}
+    """A study whose data and models are on this machine; what would be fetched is refused.
+
+    Its data are not downloaded, nor are those of measurements, which follow them.
+    """
+    data = {label: named(section) for label, section in mapping(found.get("data")).items() if named(section)}
     models = [named(section) for section in mapping(found.get("models")).values()]
     for options in map(mapping, mapping(found.get("measure")).values()):
         for section in (options, *map(mapping, mapping(options.get("surrogates")).values())):
-            local_data(source, named(section.get("data")))
+            local_data(source, named(section.get("data")), has_flags=False)
             models.append(named(section.get("model")))
     for section in models:
-        refuse_remote_model(source, section)
-    checked = {label: local_data(source, section) if "name" in section else section for label, section in data.items()}
-    return {**found, "data": checked} if isinstance(found.get("data"), Mapping) else dict(found)
+        refuse_remote_model(source, section, has_flags=False)
+    here = {label: {**local_data(source, section, has_flags=False), "download": False} for label, section in data.items()}
+    return {**found, "data": {**found["data"], **here}} if here else dict(found)
 
 
 def named(section: Any) -> dict[str, Any]:
