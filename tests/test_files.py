@@ -1,10 +1,14 @@
 import json
+import os
+import stat
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from surefoot.errors import NotFound, SurefootError
-from surefoot.files import read_json, read_tensors, replacing, write_json, write_tensors, write_text
+from surefoot.files import inside, part_of, read_json, read_tensors, remove, replacing, write_json, write_tensors, write_text
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -57,3 +61,70 @@ def test_half_a_tensor_file_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(SurefootError, match="not a whole safetensors file"):
         read_tensors("weights", path)
+
+
+@pytest.fixture
+def gone():
+    """The id of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    return process.pid
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_files_have_the_permissions_that_the_user_wants(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "a.txt", "")
+        write_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)})
+    finally:
+        os.umask(before)
+    for path in tmp_path.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+
+
+def test_temporary_names_are_new_and_not_to_be_guessed(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    assert part_of(path) != part_of(path)
+    (tmp_path / "taken").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr("surefoot.files.part_of", lambda _: tmp_path / "taken")
+    with pytest.raises(SurefootError, match=r"a\.txt' cannot be written: File exists"):
+        write_text(path, "new")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_what_the_dead_left_is_swept_by_the_next_writer(tmp_path, monkeypatch, gone):
+    """Of the same file, on the same machine, and never of a process that lives."""
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    living = part_of(path)
+    with monkeypatch.context() as dead:
+        dead.setattr(os, "getpid", lambda: gone)
+        left, of_another = part_of(path), part_of(other)
+        dead.setattr("socket.gethostname", lambda: "elsewhere")
+        remote = part_of(path)
+    strange = tmp_path / ".a.txt.part"
+    for each in (living, left, of_another, remote, strange):
+        each.write_text("half")
+    write_text(path, "new")
+    assert set(tmp_path.iterdir()) == {path, living, of_another, remote, strange}
+
+
+def test_folders_below_the_users_own_are_no_links(tmp_path):
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (tmp_path / "named").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "led").symlink_to(tmp_path)
+    assert inside(tmp_path / "named", "deep", "new") == tmp_path / "named" / "deep" / "new"
+    for names in (["led"], ["led", "x"], ["deep", "..", "led"]):
+        with pytest.raises(SurefootError, match="led' is a link"):
+            inside(tmp_path / "named", *names)
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").write_text("")
+    (tmp_path / "led").symlink_to(tmp_path / "real")
+    remove(tmp_path / "led")
+    assert [path.name for path in tmp_path.rglob("*")] == ["real", "file"]
+    remove(tmp_path / "real")
+    remove(tmp_path / "nothing")
+    assert list(tmp_path.iterdir()) == []

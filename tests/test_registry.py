@@ -1,9 +1,12 @@
+import sys
+
 import pytest
 
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.registry import Registry
+from surefoot.registry import Own, Registry, is_code, refuse_code
 
-TABLE = Registry("thing", [("square", "math:sqrt", "a root"), ("join", "os.path:join", "a path")])
+ROWS = [("square", "math:sqrt", "a root"), ("join", "os.path:join", "a path")]
+TABLE = Registry("thing", ROWS, Own("something to call", callable))
 
 
 def test_names_and_help_need_no_import():
@@ -14,6 +17,51 @@ def test_names_and_help_need_no_import():
 def test_load_by_name_and_by_path():
     assert TABLE.load("square")(9) == 3
     assert TABLE.load("math:floor")(2.5) == 2
+
+
+def test_ones_own_must_be_of_the_right_kind():
+    with pytest.raises(SurefootError, match=r"^thing 'math:pi' must be something to call\.$"):
+        TABLE.load("math:pi")
+
+
+def test_a_closed_table_imports_nothing_else():
+    with pytest.raises(UnknownName, match=r"^Unknown thing 'antigravity:fly'"):
+        Registry("thing", ROWS).load("antigravity:fly")
+    assert "antigravity" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["a:b", "a.b:c", "_a1:_"])
+def test_names_of_code(name):
+    assert is_code(name)
+    for content in (name, f" {name} ", f"noise+{name}", ["x", {"deep": [{"name": name}]}], {name: None}):
+        with pytest.raises(SurefootError, match=f"^Recipe 'r' names code, '{name}': .* pass --allow-code"):
+            refuse_code("Recipe 'r'", {"objective": content})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "noise",
+        "blur+noise",
+        "C:/data",
+        "C:\\data",
+        "hfds/x:label",
+        "hf-hub:a/b",
+        "a b:c",
+        "a:",
+        ":a",
+        "python:<lambda>",
+        3,
+        None,
+    ],
+)
+def test_other_words_are_no_code(name):
+    refuse_code("Recipe 'r'", {"objective": [name]})
+
+
+def test_a_name_from_python_is_not_imported():
+    with pytest.raises(SurefootError, match=r"thing 'python:mine' came from Python"):
+        TABLE.load("python:mine")
 
 
 def test_unknown_name():

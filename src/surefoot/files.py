@@ -1,11 +1,20 @@
-"""Files are written beside their place and renamed into it, so a reader never sees half of one."""
+"""Files are written beside their place and renamed into it, so a reader never sees half of one.
+
+The folder that a user names is written to wherever it leads. Folders below it are not followed if they are links: somebody else
+may have made them. A link in the place of a file is replaced, not written through.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import secrets
+import shutil
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +24,25 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{16}\.part")
+
+
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path to write to; it takes the place of `path` when the block ends well, and vanishes when not."""
+    """A temporary path to write to; it takes the place of `path` when the block ends well, and vanishes when not.
+
+    Its name cannot be guessed, and it did not exist before. The file gets the permissions of any new file, whatever wrote it.
+    """
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = part_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path.parent, path.name)
+        made = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        permissions = os.fstat(made).st_mode & 0o777  # as the user's umask has it
+        os.close(made)
         yield beside
+        os.chmod(beside, permissions)
         with open(beside, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -30,6 +50,52 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise SurefootError(f"'{path}' cannot be written: {error.strerror or error}.") from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+def part_of(path: Path) -> Path:
+    """A name beside `path` for what is being written: it says who writes it, and nobody can guess it."""
+    return path.with_name(f".{path.name}.{this_host()}-{os.getpid()}-{secrets.token_hex(8)}.part")
+
+
+def this_host() -> str:
+    return blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+def sweep(folder: Path, name: str | None = None) -> None:
+    """Remove what processes of this machine that are gone left half-written: of one file, or of all in a folder."""
+    for left in folder.iterdir() if folder.is_dir() else ():
+        found = PART.fullmatch(left.name)
+        if found and name in (None, found["name"]) and found["host"] == this_host() and not is_running(int(found["process"])):
+            remove(left)
+
+
+def is_running(process: int) -> bool:
+    import psutil
+
+    return bool(psutil.pid_exists(process))
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a folder with all that is in it, or a link, whose target stays."""
+    if path.is_dir() and not is_link(path):
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def is_link(path: Path) -> bool:
+    """Whether a path is a symbolic link, or a junction of Windows."""
+    return path.is_symlink() or bool(getattr(os.path, "isjunction", lambda _: False)(path))
+
+
+def inside(folder: str | Path, *names: str) -> Path:
+    """A folder below one that the user named; refused if it, or one on the way, is a link to somewhere else."""
+    path = Path(folder)
+    for name in names:
+        path = path / name
+        if is_link(path):
+            raise SurefootError(f"'{path}' is a link, and nothing is written or deleted through one: remove it.")
+    return path
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -1,13 +1,23 @@
-"""Tables from a name to an object that is imported when it is first asked for."""
+"""Tables from a name to an object that is imported when it is first asked for.
+
+Where a table allows it, the user's own `package.module:attribute` is a name too. Importing it runs code, so a file may hold
+such a name only if the user trusts the file: whoever reads names from a file calls `refuse_code` before one of them is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from .errors import SurefootError, UnknownName
+
+UNNAMED = "python:"  # begins the name of an object that came from Python; it says what it was and cannot be imported
+TRUST = "pass --allow-code (allow_code=True)"
+_searching_current_folder = False
 
 
 @dataclass(frozen=True)
@@ -19,11 +29,19 @@ class Entry:
     help: str
 
 
-class Registry:
-    """A frozen table of entries of one kind; importing it imports none of them."""
+@dataclass(frozen=True)
+class Own:
+    """What an object of the user's own must be to stand in a table, in words and as a check."""
 
-    def __init__(self, kind: str, rows: Iterable[tuple[str, str, str]]) -> None:
-        self.kind = kind
+    rule: str
+    holds: Callable[[Any], bool]
+
+
+class Registry:
+    """A frozen table of entries of one kind; importing it imports none of them. Without `own` its names are all there are."""
+
+    def __init__(self, kind: str, rows: Iterable[tuple[str, str, str]], own: Own | None = None) -> None:
+        self.kind, self.own = kind, own
         self._entries: dict[str, Entry] = {}
         for name, target, help in rows:
             if name in self._entries:
@@ -41,12 +59,15 @@ class Registry:
         return list(self._entries)
 
     def load(self, name: str) -> Any:
-        """The object called `name`, or the user's own as `package.module:attribute`."""
+        """The object called `name`, or the user's own as `package.module:attribute`, if it is of the right kind."""
         if name in self._entries:
             return import_target(self.kind, self._entries[name].target)
-        if ":" in name:
-            return import_target(self.kind, name)
-        raise UnknownName(self.kind, name, self.names)
+        if self.own is None or ":" not in name:
+            raise UnknownName(self.kind, name, self.names)
+        found = import_own(self.kind, name)
+        if not self.own.holds(found):
+            raise SurefootError(f"{self.kind} '{name}' must be {self.own.rule}.")
+        return found
 
     def name_of(self, target: type) -> str:
         """The registered name of a class, or its `module:Class`."""
@@ -54,11 +75,50 @@ class Registry:
         return next((e.name for e in self if e.target == path), path)
 
 
+def is_code(name: str) -> bool:
+    """Whether a name is `package.module:attribute`: nothing else is ever imported."""
+    module_name, _, attribute = name.partition(":")
+    return all(part.isidentifier() for part in (*module_name.split("."), attribute))
+
+
+def code_in(content: Any) -> str | None:
+    """The first name of code anywhere in plain content, in a chain of names too."""
+    if isinstance(content, Mapping):
+        content = [*content.keys(), *content.values()]
+    if isinstance(content, str):
+        names = [] if content.startswith(UNNAMED) else map(str.strip, content.split("+"))
+        return next((name for name in names if is_code(name)), None)
+    if isinstance(content, Iterable):
+        return next(filter(None, map(code_in, content)), None)
+    return None
+
+
+def refuse_code(source: str, content: Any) -> None:
+    """Refuse content of a file that names code; `source` says which file."""
+    if found := code_in(content):
+        raise SurefootError(f"{source} names code, '{found}': if it is yours or you trust it, {TRUST}.")
+
+
+def import_own(kind: str, target: str) -> Any:
+    """Import an object of the user's own; a command searches the current folder for it, after everything that is installed."""
+    if target.startswith(UNNAMED):
+        raise SurefootError(f"{kind} '{target}' came from Python and cannot be made from its name; pass it in again.")
+    if _searching_current_folder and (folder := os.getcwd()) not in sys.path:
+        sys.path.append(folder)
+    return import_target(kind, target)
+
+
+def search_current_folder() -> None:
+    """Let `import_own` find modules in the current folder: for commands, where a script would have its own folder."""
+    global _searching_current_folder
+    _searching_current_folder = True
+
+
 def import_target(kind: str, target: str) -> Any:
     """Import `package.module:attribute`."""
-    module_name, _, attribute = target.partition(":")
-    if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
+    if not is_code(target):
         raise SurefootError(f"{kind} '{target}' must be package.module:attribute.")
+    module_name, _, attribute = target.partition(":")
     try:
         module = import_module(module_name)
     except ModuleNotFoundError as error:

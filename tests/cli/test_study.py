@@ -82,7 +82,7 @@ def test_a_failed_cell_ends_with_one(surefoot, here, monkeypatch):
     monkeypatch.syspath_prepend(here)
     broken = {**TINY, "measure": {"clean": {}, "ruler": {"measurement": "failing:ruler"}}, "seeds": 1}
     (here / "broken.yaml").write_text(yaml.safe_dump(broken))
-    done = surefoot("study", "run", "broken.yaml", "--results", "out/results", "--engine", "here")
+    done = surefoot("study", "run", "broken.yaml", "--allow-code", "--results", "out/results", "--engine", "here")
     assert done.code == 1
     assert "ValueError: no ruler" in done.err
     assert "| focal |" in done.out

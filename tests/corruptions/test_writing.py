@@ -88,6 +88,19 @@ def test_a_stopped_run_goes_on_and_leaves_the_same(data, tmp_path, layout, monke
     assert not list((tmp_path / "part").rglob("*.part"))
 
 
+@pytest.mark.parametrize("led", ["contrast", ".lock"])
+def test_copies_are_not_written_through_links(data, tmp_path, led):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    write(data, tmp_path / "out", names=["brightness"], layout="folders", progress=False)
+    (tmp_path / "out" / led).unlink(missing_ok=True)
+    (tmp_path / "out" / led).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "out" / "brightness" / ".1.part").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SurefootError, match=f"out/{led}' is a link"):
+        write(data, tmp_path / "out", names=["contrast"], layout="folders", progress=False)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_other_copies_are_never_mixed(data, tmp_path):
     write(data, tmp_path / "out", names=["contrast"], progress=False)
     with pytest.raises(SurefootError, match="holds other copies: seed is 0 there and 1 here"):

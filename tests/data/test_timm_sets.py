@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 import tarfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -110,6 +111,19 @@ class TestShards:
             sf.load_data("wds/shards", root=root, class_map=classes)
         with pytest.raises(SurefootError, match="fraction and max_images need labels known ahead"):
             self.load(shards, fraction=0.5)
+
+    @pytest.mark.parametrize("shard", ["pipe:touch MARKER", "http://localhost:9/x.tar"])
+    def test_a_shard_is_a_file(self, shards, shard, monkeypatch):
+        """Names in `_info.json` are no commands, also where the root says nothing and they would stand alone."""
+        root, classes = shards
+        monkeypatch.chdir(root)
+        info = json.loads(Path("_info.json").read_text())
+        info["splits"]["train"]["filenames"] = [shard]
+        Path("_info.json").write_text(json.dumps(info))
+        for place in (root, ""):
+            with pytest.raises(SurefootError, match=f"Data 'wds/shards' name a shard that is no file, '{shard}'"):
+                list(self.load((place, classes)).train.batches(16))
+        assert not Path("MARKER").exists()
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,9 @@ def test_flowers102_has_files_and_its_own_validation_split(tmp_path, monkeypatch
 
 
 def test_not_there_and_no_network(tmp_path):
-    with pytest.raises(SurefootError, match="Data set 'mnist' is not in '.*'; pass download"):
+    with pytest.raises(
+        SurefootError, match="Data set 'mnist' is not in '.*': give --data mnist yourself, or pass download=True"
+    ):
         sf.load_data("mnist", root=str(tmp_path), download=False)
     assert list(tmp_path.iterdir()) == []
 

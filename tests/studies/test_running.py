@@ -163,7 +163,7 @@ def test_a_failed_cell_stops_no_other_and_is_told_with_its_log(tmp_path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     methods = {"bad": "breaking:Objective", "focal": "focal"}
     broken = {"measurement": "breaking:measurement"}
-    found = cells(tmp_path, methods=methods, baseline=None, measure={"broken": broken, "clean": {}})
+    found = cells(tmp_path, True, methods=methods, baseline=None, measure={"broken": broken, "clean": {}})
     report, said = run(found, tmp_path)
     assert len(report.failed) == 2
     results = Results(tmp_path / "results")
@@ -371,7 +371,7 @@ def test_a_measurement_of_ones_own_gives_numbers(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     measure = {name: {"measurement": f"own_measures:{name}"} for name in ("words", "images")}
-    found = cells(tmp_path, methods={"cross-entropy": "cross-entropy"}, trained=False, measure=measure)
+    found = cells(tmp_path, True, methods={"cross-entropy": "cross-entropy"}, trained=False, measure=measure)
     report, _ = run(found, tmp_path)
     assert "must give a dictionary of numbers, got {'verdict': 'good'}" in report.failed[0].said
     results = Results(tmp_path / "results")

@@ -26,5 +26,5 @@ def write(folder, name="tiny", **changes):
     return path
 
 
-def cells(folder, **changes):
-    return cells_of(read_study(str(write(folder, **changes)), "smoke"))
+def cells(folder, allow_code=False, **changes):
+    return cells_of(read_study(str(write(folder, **changes)), "smoke", allow_code=allow_code))

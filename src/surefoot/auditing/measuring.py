@@ -21,6 +21,7 @@ from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..data.splitting import SPLITS
 from ..errors import SurefootError, require
+from ..files import inside
 from ..models.observing import NoHead, head_of
 from ..models.prediction import pick_device, predict
 from ..models.preflight import Finding, preflight
@@ -90,6 +91,8 @@ def audit(
     wanted = find_depth(depth)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    if output is not None:
+        inside(output, DATA, "work")
     chosen, place = data.split(split), pick_device(device)
     if len(chosen) == 0:
         raise SurefootError(f"The {split} split has no images.")
@@ -102,7 +105,7 @@ def audit(
     with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
         speed = measure_speed(model, sample, batch_size)
         setting = Setting(model, data, split, chosen, wanted, place, batch_size, seed, speed, copies)
-        book = Workbook(None if output is None else Path(output) / DATA / "work" / key_of(setting, sample, calibrate_on))
+        book = Workbook(None if output is None else work_folder(output, key_of(setting, sample, calibrate_on)))
         shown: dict[str, Any] = {"seed": seed, "title": f"auditing {name}", "progress": progress}
         clean = answers_on(chosen, "clean", setting, book, **shown)
         refuse_seen(model, clean, data, allow_leakage)
@@ -120,6 +123,11 @@ def audit(
         result.save(output)
     book.close()
     return result
+
+
+def work_folder(output: str | Path, key: str) -> Path:
+    """Where unfinished work is kept."""
+    return inside(output, DATA, "work", key, "attacks").parent
 
 
 def key_of(setting: Setting, sample: Batch, calibrate_on: str | Predictions) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..files import read_tensors, write_tensors, write_text
+from ..files import read_tensors, remove, write_tensors, write_text
 from ..plain import plain
 from ..types import Estimate
 
@@ -65,7 +64,7 @@ class Workbook:
             return
         while not all((self.folder / f"{other}.done").exists() for other in range(1, processes)):
             time.sleep(PAUSE)
-        shutil.rmtree(self.folder.parent)
+        remove(self.folder.parent)
 
 
 def share_of_work() -> tuple[int, int]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..calibration.bins import ReliabilityBins
 from ..calibration.repairs import digest_of
 from ..calibration.scoring import Scores
-from ..files import write_json, write_tensors
+from ..files import inside, write_json, write_tensors
 from ..models.preflight import Finding
 from ..plain import plain
 from ..types import Estimate, Predictions
@@ -220,8 +220,9 @@ class PredictionsAudit:
     def save(self, folder: str | Path) -> Path:
         """Write `audit-data/` and then `audit.json`, which marks the audit complete."""
         folder = Path(folder)
-        self.predictions.save(folder / DATA / "predictions.safetensors")
-        write_json(folder / DATA / "points.json", self.points())
+        data = inside(folder, DATA)
+        self.predictions.save(data / "predictions.safetensors")
+        write_json(data / "points.json", self.points())
         write_json(folder / AUDIT, self.to_dict())
         return folder / AUDIT
 
@@ -245,5 +246,5 @@ class Audit(PredictionsAudit):
 
     def save(self, folder: str | Path) -> Path:
         """Write also the draws by which it can be compared."""
-        write_tensors(Path(folder) / DATA / DRAWS, {name: values.float() for name, values in self.draws.items()})
+        write_tensors(inside(folder, DATA) / DRAWS, {name: values.float() for name, values in self.draws.items()})
         return super().save(folder)

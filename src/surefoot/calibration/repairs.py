@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from ..errors import SurefootError
+from ..errors import SurefootError, UnknownName
 from ..files import read_tensors, write_tensors
 from ..registry import Registry
 from ..types import Images, Logits, Predictions
@@ -127,6 +127,8 @@ def load_repair(path: str | Path) -> Repair:
         raise SurefootError(f"'{path}' was not written by Surefoot: it names no calibration method.")
     seen = FittedOn(indices=tensors.pop("indices", None), **about["fitted_on"])
     tensors.pop("empty", None)
+    if about["method"] not in METHODS:
+        raise UnknownName(f"{METHODS.kind} in '{path}'", about["method"], METHODS.names)
     repair: Repair = METHODS.load(about["method"])(**about["state"], **tensors, note=about["note"], fitted_on=seen)
     return repair
 

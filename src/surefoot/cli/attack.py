@@ -44,6 +44,7 @@ def attack(
     checkpoint: flag.Checkpoint = None,
     pretrained: flag.Pretrained = False,
     import_: flag.Import = None,
+    allow_code: flag.AllowCode = False,
     data: flag.RunData = None,
     split: flag.SplitName = "test",
     root: flag.Root = None,
@@ -90,7 +91,8 @@ def attack(
         split=split,
     )
     weights = (model, checkpoint, pretrained, import_)
-    found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
+    model_options: dict[str, Any] = {"stem": stem, "mean": mean, "std": std}
+    found = find_target(target, *weights, data, data_options, **model_options, allow_code=allow_code)
     place = pick_device(device)
     subject = found.model.to(place)
     batch = whole(found.data.split(split), batch_size, place)

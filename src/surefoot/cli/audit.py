@@ -37,6 +37,7 @@ def audit(
     checkpoint: flag.Checkpoint = None,
     pretrained: flag.Pretrained = False,
     import_: flag.Import = None,
+    allow_code: flag.AllowCode = False,
     predictions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Instead: logits or probabilities in .npz, .csv or .safetensors")
     ] = None,
@@ -105,6 +106,7 @@ def audit(
     source = parse_source(calibrate_on)
     if predictions is not None:
         model_options = flag.given(mean=mean, std=std, data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained)
+        model_options |= flag.given(allow_code=allow_code)
         measured_ones = flag.given(corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
@@ -118,7 +120,8 @@ def audit(
         show(folder, json_, quiet, assets)
         return
     weights = (model, checkpoint, pretrained, import_)
-    found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
+    options: dict[str, Any] = {"stem": stem, "mean": mean, "std": std, "allow_code": allow_code}
+    found = find_target(target, *weights, data, data_options, **options)
     folder = output or found.folder
     default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}

@@ -25,6 +25,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def calibrate(
     target: Annotated[Path, typer.Argument(help="Run folder")],
+    allow_code: flag.AllowCode = False,
     method: Annotated[str, typer.Option(help=", ".join(METHODS.names))] = "temperature",
     split: Annotated[str, typer.Option(help="Split to fit on: calibration or validation")] = "calibration",
     data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
@@ -46,7 +47,7 @@ def calibrate(
     """Fit a repair of the confidences and write a calibrated copy of the run; the weights stay as they are."""
     if method not in METHODS:
         raise UnknownName(METHODS.kind, method, METHODS.names)
-    run = load_run(target)
+    run = load_run(target, allow_code=allow_code)
     if run.repair is not None:
         raise SurefootError(f"'{target}' is calibrated already; calibrate the run that it was made from.")
     if split in ("train", "test") and not allow_leakage:
@@ -81,7 +82,7 @@ def calibrate(
             f"{first}, fitted on {len(before)} images of the {split} split; NLL there {judged['nll_before']:.4f} to "
             f"{judged['nll_after']:.4f} (no score: the fit has seen them)"
         )
-        print(f"calibrated copy written to {copy.folder}\nnext: surefoot audit {copy.folder}")
+        print(f"calibrated copy written to {copy.folder}\nnext: surefoot audit {copy.folder}{' --allow-code' * allow_code}")
 
 
 def judge(before: Any, after: Any) -> dict[str, float]:

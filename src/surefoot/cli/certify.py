@@ -36,6 +36,7 @@ def certify(
     checkpoint: flag.Checkpoint = None,
     pretrained: flag.Pretrained = False,
     import_: flag.Import = None,
+    allow_code: flag.AllowCode = False,
     data: flag.RunData = None,
     split: flag.SplitName = "test",
     root: flag.Root = None,
@@ -75,7 +76,8 @@ def certify(
         split=split,
     )
     normalisation: dict[str, Any] = {"mean": model_mean, "std": model_std, "names": ("--model-mean", "--model-std")}
-    found = find_target(target, model, checkpoint, pretrained, import_, data, options, stem=stem, **normalisation)
+    weights = (model, checkpoint, pretrained, import_)
+    found = find_target(target, *weights, data, options, stem=stem, **normalisation, allow_code=allow_code)
     place = pick_device(device)
     batch = whole(found.data.split(split), batch_size, place)
     draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": batch.indices}

@@ -31,6 +31,7 @@ def compare(
     targets: Annotated[list[Path], typer.Argument(help="Run folders with an audit, audit folders or audit.json files")],
     audit: Annotated[bool, typer.Option("--audit", help="Audit run folders that have none yet")] = False,
     depth: Annotated[str | None, typer.Option(help="With --audit: quick, standard or full [default: quick]")] = None,
+    allow_code: flag.AllowCode = False,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Not only each against the first")] = False,
     seed: Annotated[int, typer.Option(help="Decides the intervals")] = 0,
     output: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw one page for all of them")] = None,
@@ -42,9 +43,11 @@ def compare(
         raise SurefootError("Give at least two run folders or audits.")
     if depth is not None and not audit:
         raise SurefootError("--depth is for --audit.")
+    if allow_code and not audit:
+        raise SurefootError("--allow-code is for --audit.")
     flag.check_output(output)
-    for target in lacking(targets, audit, depth):
-        make_audit(target, depth or "quick", quiet)
+    for target in lacking(targets, audit, depth, allow_code):
+        make_audit(target, depth or "quick", quiet, allow_code)
     models = [read_compared(target) for target in targets]
     found = measure_differences(models, all_pairs=all_pairs, seed=seed)
     if output is not None:
@@ -57,7 +60,7 @@ def compare(
             print(f"page: {output}")
 
 
-def lacking(targets: Sequence[Path], make: bool, depth: str | None) -> list[Path]:
+def lacking(targets: Sequence[Path], make: bool, depth: str | None, allow_code: bool) -> list[Path]:
     """The run folders that have no audit yet; every target is looked at before the first is audited."""
     if depth is not None:
         find_depth(depth)
@@ -66,7 +69,7 @@ def lacking(targets: Sequence[Path], make: bool, depth: str | None) -> list[Path
         from ..training.runs import load_run
 
         for target in found:
-            if not load_run(target).recipe.data:
+            if not load_run(target, allow_code=allow_code).recipe.data:
                 raise SurefootError(f"The data of '{target}' came from Python and have no name: surefoot audit takes --data.")
     return found
 
@@ -90,16 +93,17 @@ def lacks_audit(target: Path, make: bool, depth: str | None) -> bool:
     return True
 
 
-def make_audit(target: Path, depth: str, quiet: bool) -> None:
+def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
     """Audit a run as `surefoot audit` would."""
     from ..auditing.measuring import audit as measure
     from .audit import provenance_of
     from .audit import show as show_audit
     from .targets import from_run
 
-    found = from_run(target, None, {})
+    found = from_run(target, None, {}, allow_code)
     options: dict[str, Any] = {"depth": depth, "calibrate_on": found.calibrate_on, "progress": not quiet}
-    options["provenance"] = provenance_of(found, shlex.join(["surefoot", "audit", str(target), "--depth", depth]))
+    words = ["surefoot", "audit", str(target), "--depth", depth, *(["--allow-code"] * allow_code)]
+    options["provenance"] = provenance_of(found, shlex.join(words))
     measure(found.model, found.data, name=found.name, output=target, **options)
     show_audit(target, json_=False, quiet=True)
 

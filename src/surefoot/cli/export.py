@@ -42,6 +42,7 @@ def export(
     checkpoint: flag.Checkpoint = None,
     pretrained: flag.Pretrained = False,
     import_: flag.Import = None,
+    allow_code: flag.AllowCode = False,
     data: flag.RunData = None,
     root: flag.Root = None,
     labels: flag.LabelFile = None,
@@ -71,7 +72,8 @@ def export(
     )
     check_flags(format, output, temperature, fit_on)
     weights = (model, checkpoint, pretrained, import_)
-    found = find_target(target, *weights, data, data_options, stem=stem, mean=mean, std=std)
+    model_options: dict[str, Any] = {"stem": stem, "mean": mean, "std": std}
+    found = find_target(target, *weights, data, data_options, **model_options, allow_code=allow_code)
     subject, chosen, said = tempered(found, temperature, fit_on)
     about: dict[str, Any] = {"name": found.name, "classes": list(found.data.class_names)}
     about |= {"calibration": said, "surefoot": VERSION}

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import SurefootError, UnknownName
+from ..registry import search_current_folder
 from ..version import VERSION
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's, or the copy of click that newer typers carry
@@ -84,7 +85,9 @@ def run(arguments: list[str] | None = None) -> None:
     ARGUMENTS[:] = arguments
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
-    sys.path.insert(0, "")  # so that `--objective package.module:Class` finds a module in this folder
+    search_current_folder()  # for `--objective package.module:Class` and its kin; nothing else is imported from here
+    safe_path = os.environ.get("PYTHONSAFEPATH", "")  # empty is as good as none
+    os.environ["PYTHONSAFEPATH"] = "1"  # nor by processes that are started for us
     notes = logging.StreamHandler(sys.stderr)
     logger = logging.getLogger("surefoot")
     level = logger.level
@@ -124,6 +127,7 @@ def run(arguments: list[str] | None = None) -> None:
         again = next((f" {way} goes on {place}." for command, place in goes_on.items() if command in arguments), "")
         fail(f"Interrupted.{again}", INTERRUPTED)
     finally:
+        os.environ["PYTHONSAFEPATH"] = safe_path
         logger.removeHandler(notes)
         logger.setLevel(level)
 

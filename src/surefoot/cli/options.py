@@ -18,6 +18,9 @@ Pretrained = Annotated[bool, typer.Option("--pretrained", help="Published weight
 Import = Annotated[
     str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
 ]
+AllowCode = Annotated[
+    bool, typer.Option("--allow-code", help="Trust the file: run the code and fetch the data and models that it names")
+]
 RunData = Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")]
 SplitName = Annotated[str, typer.Option(help="train, calibration, validation or test")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the data, or where to download them to")]

@@ -70,6 +70,7 @@ def list_studies(json_: Annotated[bool, typer.Option("--json", help="Print as JS
 @app.command()
 def run(
     name: Name,
+    allow_code: flag.AllowCode = False,
     scale: Scale = "smoke",
     root: Root = None,
     only_: Only = None,
@@ -94,7 +95,7 @@ def run(
     require(jobs >= 1, "--jobs", "at least 1", jobs)
     require(threads is None or threads >= 1, "--threads", "at least 1", threads)
     require(processes >= 1, "--processes", "at least 1", processes)
-    chosen, cells = prepare(name, scale, root, only_, seeds, objective, grid, random)
+    chosen, cells = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code)
     if root is None and needs_root(chosen):
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
     if format not in FORMATS:
@@ -108,7 +109,7 @@ def run(
     place = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
-    flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random}
+    flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random, "allow-code": allow_code}
     whole = cells_of(chosen, root)  # --only chooses what is computed and printed; the files are of the whole study
     title = Path(name).stem if objective is None else f"{Path(name).stem}-{objective.replace(':', '.')}"
     save = partial(save_tables, title, command_of(name, flags), chosen, whole, Results(folder))
@@ -125,6 +126,7 @@ def run(
 @app.command()
 def show(
     name: Name,
+    allow_code: flag.AllowCode = False,
     scale: Scale = "smoke",
     only_: Only = None,
     seeds: Seeds = None,
@@ -136,14 +138,14 @@ def show(
     page: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw the table and its differences as a page")] = None,
 ) -> None:
     """Print the table of what is finished, without computing anything."""
-    chosen, cells = prepare(name, scale, None, only_, seeds, objective, grid, random)
+    chosen, cells = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code)
     found = require_results(results or Path("studies") / scale)
     flag.check_output(page, "--page")
     print(text_of(chosen, cells, found, format), end="")
     if page is not None:
         folder = "DIR" if needs_root(chosen) else None
         flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
-        flags |= {"objective": objective, "grid": grid, "random": random}
+        flags |= {"objective": objective, "grid": grid, "random": random, "allow-code": allow_code}
         about = {"command": command_of(name, flags), "published": published_apart(chosen)}
         shown = as_plain(build_table(chosen, cells, found, cells_of(chosen)))
         shown["notes"] += [chosen.note] if chosen.note else []
@@ -154,6 +156,7 @@ def show(
 @app.command()
 def status(
     name: Name,
+    allow_code: flag.AllowCode = False,
     scale: Scale = "smoke",
     only_: Only = None,
     seeds: Seeds = None,
@@ -165,7 +168,7 @@ def status(
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
 ) -> None:
     """Which cells are finished, begun, or still to do."""
-    _, cells = prepare(name, scale, None, only_, seeds, objective, grid, random)
+    _, cells = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code)
     folder = results or Path("studies") / scale
     place, found = (work or folder.parent / ".study-work"), Results(folder)
     rows = [state_of(cell, found, place) for cell in cells]
@@ -186,6 +189,7 @@ def prepare(
     objective: str | None,
     grid: Sequence[str] | None,
     random: int | None,
+    allow_code: bool,
 ) -> tuple[Study, list[Cell]]:
     """The study and its cells as the flags ask for them."""
     changes: dict[str, Any] = {}
@@ -193,13 +197,14 @@ def prepare(
         require(seeds >= 1, "--seeds", "at least 1", seeds)
         changes |= {"seeds": seeds, "seeds_of": {}}
     searched = objective is not None or grid or random is not None
-    chosen = read_study(name, scale, changes)
+    chosen = read_study(name, scale, changes, allow_code=allow_code)
     if searched:
         if chosen.select is None:
             raise SurefootError(f"--objective, --grid and --random are for hyperparameters, and '{name}' is a fixed grid.")
         values, target = parse_grid(grid or []), objective or "macs"
         methods = grid_methods(target, values) if random is None else random_methods(target, values, random)
-        chosen = read_study(name, scale, {**changes, "methods": methods, "baseline": None, "seeds_of": {}})
+        changes |= {"methods": methods, "baseline": None, "seeds_of": {}}
+        chosen = read_study(name, scale, changes, allow_code=allow_code)
     axes: dict[str, list[str]] = {}
     for axis, names in map(parse_only, wanted or []):
         axes.setdefault(axis, []).extend(names)
@@ -254,7 +259,7 @@ def command_of(name: str, flags: dict[str, Any]) -> str:
     words = ["surefoot", "study", "run", name]
     for option, value in flags.items():
         for each in value if isinstance(value, list) else [value]:
-            words += [] if each is None else [f"--{option}", str(each)]
+            words += [] if each is None or each is False else [f"--{option}"] if each is True else [f"--{option}", str(each)]
     return shlex.join(words)
 
 

@@ -11,12 +11,13 @@ from torch import nn
 
 from ..auditing.temperatures import CROSS_FIT
 from ..data.dataset import Dataset
+from ..data.fetching import local_data
 from ..data.loading import load_data
 from ..data.settings import settings_of
 from ..errors import SurefootError
 from ..models.foreign import adapt_any
 from ..models.loading import load_model
-from ..registry import import_target
+from ..registry import import_own
 from ..training.runs import Run, load_run
 from . import options as flag
 
@@ -52,9 +53,12 @@ def find_target(
     mean: str | None = None,
     std: str | None = None,
     names: tuple[str, str] = ("--mean", "--std"),
+    allow_code: bool = False,
 ) -> Target:
     """The one model that the flags name, with its data; `names` are the flags of the normalisation."""
     check_ways(target, model, import_)
+    if allow_code and target is None:
+        raise SurefootError("--allow-code is for a run folder.")
     for name in flag.given(stem=stem, checkpoint=checkpoint, pretrained=pretrained):
         if model is None:
             raise SurefootError(f"--{name} is for --model.")
@@ -62,7 +66,7 @@ def find_target(
     if target is not None:
         if normalisation:
             raise SurefootError(f"{' and '.join(names)} are for --model and --import; a run knows its own.")
-        return from_run(target, data, data_options)
+        return from_run(target, data, data_options, allow_code)
     if data is None:
         raise SurefootError("--data must be given with --model and --import.")
     if model is not None:
@@ -77,9 +81,9 @@ def check_ways(target: Path | None, model: str | None, import_: str | None) -> N
         raise SurefootError(f"Give {WAYS}.")
 
 
-def from_run(target: Path, data: str | None, options: dict[str, Any]) -> Target:
+def from_run(target: Path, data: str | None, options: dict[str, Any], allow_code: bool = False) -> Target:
     """The predictor of a run folder, on the data it names or on others."""
-    run = load_run(target)
+    run = load_run(target, allow_code=allow_code)
     dataset = data_of_run(run, target, data, options)
     check_classes(run.class_names, dataset.class_names)
     own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
@@ -103,9 +107,11 @@ def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any
         section = {"name": data, "seed": section.get("seed", 0)}
     elif not section:
         raise SurefootError(f"The data of '{target}' came from Python and have no name: give --data.")
-    settings = settings_of(run.recipe.model["name"], run.recipe.model["pretrained"]) if run.recipe.model else None
     size = {} if "image_size" in section else {"image_size": run.model.image_size}
-    return load_data(**{**size, **section, **options}, model=settings)
+    section = {**size, **section, **options}
+    if run.recipe.file is not None:
+        section = local_data(run.recipe.file, section, own=[*options, *([] if data is None else ["name"])])
+    return load_data(**section, model=run.recipe.settings())
 
 
 def from_name(
@@ -135,7 +141,7 @@ def from_name(
 def from_import(target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any]) -> Target:
     """Any module, from a function without arguments; without --mean and --std it takes pixels in [0, 1]."""
     try:
-        module = import_target("import", target)()
+        module = import_own("import", target)()
     except TypeError as error:
         raise SurefootError(f"'{target}' cannot be called without arguments: {error}.") from error
     if not isinstance(module, nn.Module):

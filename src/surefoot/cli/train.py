@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from ..data.fetching import local_data, refuse_remote_model
 from ..errors import SurefootError, UnknownName, require
+from ..registry import code_in, refuse_code
 from ..schemas import defaults_of, parse_value
 from ..training.loop import fit
 from ..training.processes import is_first, launch, launched
-from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe
+from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe, source_of
 from . import options as flag
 from .main import ARGUMENTS
 
@@ -58,6 +60,7 @@ def train(
     workers: flag.Workers = None,
     skip_bad_images: flag.SkipBadImages = False,
     recipe: Annotated[Path | None, typer.Option(help="YAML file; flags and --set win over it")] = None,
+    allow_code: flag.AllowCode = False,
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Any option; may be repeated")
     ] = None,
@@ -100,7 +103,15 @@ def train(
             compile=compile,
         ),
     }
-    composed = compose(read_recipe(recipe) if recipe else {}, set or [], names, sections, seed)
+    if allow_code and recipe is None:
+        raise SurefootError("--allow-code is for --recipe.")
+    base = read_recipe(recipe) if recipe else {}
+    composed = compose(base, set or [], names, sections, seed)
+    if recipe is not None and not allow_code:
+        refuse_code(source_of(recipe), base)
+        own = compose({section: {} for section in NAMED}, set or [], names, sections, seed)
+        composed["data"] = local_data(source_of(recipe), composed["data"], own["data"])
+        refuse_remote_model(source_of(recipe), composed["model"], own["model"])
     checked = Recipe.check(composed)
     require(processes >= 1, "--processes", "at least 1", processes)
     if processes > 1 and not launched():
@@ -115,7 +126,7 @@ def train(
     elif not quiet:
         accuracy, ece = last["validation_accuracy"], last["validation_ece"]
         print(f"validation accuracy {accuracy:.1%}, ECE {ece:.1%}; run written to {output}")
-        print(f"next: surefoot audit {output}")
+        print(f"next: surefoot audit {output}{' --allow-code' if code_in(checked.objective) else ''}")
 
 
 def compose(

@@ -7,7 +7,6 @@ A copy is finished when it has its name: `.npy` files and severity folders are w
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from torch import Tensor
 
 from ..data.dataset import Dataset, Split
 from ..errors import SurefootError, UnknownName, require
-from ..files import read_json, replacing, write_json
+from ..files import inside, part_of, read_json, remove, replacing, write_json
 from ..progress import progress_bar
 from .engine import corrupt
 from .families import CORRUPTIONS, NAMES
@@ -124,7 +123,7 @@ def claimed(folder: Path, described: dict[str, Any]) -> Iterator[None]:
     if folder.exists() and not folder.is_dir():
         raise SurefootError(f"'{folder}' must be a folder, and is a file.")
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
+    lock = FileLock(inside(folder, LOCK))
     try:
         with lock.acquire(blocking=False):
             claim(folder, described)
@@ -145,8 +144,9 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
         raise SurefootError(f"'{folder}' must be a new or empty folder, or one with corrupted copies ({MANIFEST}).")
     else:
         write_json(path, described)
-    for left in folder.rglob(".*.part"):
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for place, folders, files in os.walk(folder):  # nobody else writes here: the lock is ours
+        for left in [name for name in (*folders, *files) if name.startswith(".") and name.endswith(".part")]:
+            remove(Path(place) / left)
 
 
 def spread(described: dict[str, Any]) -> dict[str, Any]:
@@ -179,7 +179,10 @@ def write_array(folder: Path, name: str, images: Split, data: Dataset, seed: int
 
 def write_folders(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:
     """`<name>/<severity>/<class>/<index>.png`; a severity's folder has its name when it is whole."""
-    parts = {severity: folder / name / f".{severity}.part" for severity in SEVERITIES}
+    parts = {severity: part_of(inside(folder, name) / str(severity)) for severity in SEVERITIES}
+    for part in parts.values():
+        part.parent.mkdir(exist_ok=True)
+        part.mkdir()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for batch in images.batches(BATCH):
             files = [f"{data.class_names[label]}/{index:08d}.png" for label, index in pairs(batch.labels, batch.indices)]
@@ -191,8 +194,7 @@ def write_folders(folder: Path, name: str, images: Split, data: Dataset, seed: i
             tick()
     for severity, part in parts.items():
         place = folder / name / str(severity)
-        if place.exists():
-            shutil.rmtree(place)
+        remove(place)
         os.replace(part, place)
 
 

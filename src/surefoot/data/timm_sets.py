@@ -15,6 +15,7 @@ from ..types import Batch
 from .class_maps import read_class_map, renumber_classes
 from .collection import CARVED, places
 from .dataset import Dataset, to_pixels
+from .fetching import refuse_remote_shards
 from .folders import AUGMENTATION
 from .preprocessing import Preprocessing
 from .readers import check_label, check_package
@@ -42,6 +43,8 @@ def open_readers(name: str, root: str | None) -> dict[str, Any]:
                 reason = reason or " ".join(str(error).split())
     if not found:
         raise SurefootError(f"Data '{name}' cannot be opened: {reason}.")
+    for reader in found.values():
+        refuse_remote_shards(name, root, reader)
     return found
 
 

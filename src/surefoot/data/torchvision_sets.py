@@ -73,7 +73,8 @@ def open_split(name: str, published: Published, root: Path, how: dict[str, Any],
         return make(root=root, download=False, **how)
     except RuntimeError as error:
         if not download:
-            raise SurefootError(f"Data set '{name}' is not in '{root}'; pass download (or another root).") from error
+            advice = f"give --data {name} yourself, or pass download=True, and it is downloaded; or give another root"
+            raise SurefootError(f"Data set '{name}' is not in '{root}': {advice}.") from error
     try:
         root.mkdir(parents=True, exist_ok=True)
         return make(root=root, download=True, **how)

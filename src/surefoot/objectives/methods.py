@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import SurefootError
-from ..registry import Registry
+from ..registry import Own, Registry
 from .base import Objective
 
 OBJECTIVES = Registry(
@@ -41,6 +40,10 @@ OBJECTIVES = Registry(
         ("adversarial", "surefoot.objectives.adversarial:AdversarialTraining", "The worst image near each, by PGD"),
         ("trades", "surefoot.objectives.trades:TRADES", "Agreement with the worst image near each"),
     ],
+    Own(
+        "a subclass of surefoot.objectives.Objective",
+        lambda target: isinstance(target, type) and issubclass(target, Objective),
+    ),
 )
 
 
@@ -52,7 +55,5 @@ def build_objective(name: str, options: dict[str, Any]) -> Objective:
 
 def load_method(name: str) -> type[Objective]:
     """The class called `name`."""
-    method = OBJECTIVES.load(name)
-    if not (isinstance(method, type) and issubclass(method, Objective)):
-        raise SurefootError(f"objective '{name}' must be a subclass of surefoot.objectives.Objective.")
+    method: type[Objective] = OBJECTIVES.load(name)
     return method

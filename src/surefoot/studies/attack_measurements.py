@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..attacks.evaluation import evaluate
@@ -44,6 +45,7 @@ def transfers(
         own = {"data": subject.recipe.data, "model": subject.recipe.model, "objective": subject.recipe.objective}
         rest = {"training": subject.recipe.training, "augmentation": subject.recipe.augmentation, "seed": subject.recipe.seed}
         recipe = Recipe.check({**own, **rest, **sections})
+        recipe = replace(recipe, data={**(recipe.data or {}), "download": (subject.recipe.data or {}).get("download", True)})
         models[label] = train(recipe, subject.data_label, subject.work, str(subject.device)).predictor.to(subject.device)
     target = {"target": subject.predictor.to(subject.device)}
     matrix = transfer(models, target, images, labels, list(names), batch_size=subject.batch_size)

@@ -13,7 +13,7 @@ import yaml
 from filelock import FileLock
 
 from ..errors import SurefootError
-from ..files import write_text
+from ..files import inside, write_text
 from ..models.classifier import Classifier
 from ..training.recipes import Recipe, read_recipe
 from ..training.runs import RECIPE, OtherRun, Run
@@ -21,7 +21,7 @@ from .cells import PLACE, digest, identity
 
 
 def run_folder(work: Path, cell: str) -> Path:
-    return work / "runs" / cell
+    return inside(work, "runs", cell)
 
 
 def train(recipe: Recipe, data_label: str, work: Path, device: str = "auto", processes: int = 1) -> Run:
@@ -65,8 +65,9 @@ def train_distributed(recipe: Recipe, folder: Path, device: str, processes: int)
     """The same run by several processes of `surefoot train`."""
     given = folder.with_suffix(".yaml")
     write_text(given, recipe.to_yaml())
-    command = [sys.executable, "-m", "surefoot", "train", "--recipe", str(given), "--output", str(folder), "--quiet"]
-    code = subprocess.run([*command, "--device", device, "--processes", str(processes)], check=False).returncode
+    command = [sys.executable, "-P", "-m", "surefoot", "train", "--recipe", str(given), "--allow-code", "--quiet"]
+    place = ["--output", str(folder), "--device", device, "--processes", str(processes)]
+    code = subprocess.run([*command, *place], check=False).returncode
     if code:
         raise SurefootError(f"Training by {processes} processes ended with code {code}.")
 
@@ -74,7 +75,7 @@ def train_distributed(recipe: Recipe, folder: Path, device: str, processes: int)
 @contextmanager
 def alone(work: Path, cell: str) -> Iterator[None]:
     """Wait until no other process works on this cell; the lock goes with the process, even when it is killed."""
-    folder = work / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / cell):
+    lock = inside(work, "locks", cell)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
         yield

@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from ..errors import SurefootError, require
+from ..files import inside, write_text
 from ..registry import Registry
 from .jobs import DONE, Job, Outcome, write_job
 
@@ -49,8 +50,8 @@ class Here:
 
         for job in jobs:
             began = time.perf_counter()
-            job.log.parent.mkdir(parents=True, exist_ok=True)
-            with open(job.log, "w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+            begin_log(job)
+            with open(job.log, "a", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
                 failed = run_job(job)
             yield outcome(job, not failed, began)
 
@@ -101,10 +102,9 @@ class Worker:
 
     def do(self, job: Job) -> Outcome:
         """One job, from beginning to end."""
-        began, path = time.perf_counter(), Path(job.work) / "jobs" / f"{job.cell}.json"
+        began, path = time.perf_counter(), inside(job.work, "jobs") / f"{job.cell}.json"
         write_job(path, job)
-        job.log.parent.mkdir(parents=True, exist_ok=True)
-        job.log.write_text("", encoding="utf-8")
+        begin_log(job)
         process = self._process = self._process or start(job)
         if self._killed:  # while this one was being started
             process.kill()
@@ -133,10 +133,16 @@ class Worker:
                 self._process = None
 
 
+def begin_log(job: Job) -> None:
+    """An empty log, in a file of its own."""
+    inside(job.work, "logs")
+    write_text(job.log, "")
+
+
 def start(job: Job) -> subprocess.Popen[bytes]:
     """A worker with the threads that a job asks for; what it says before its first job is in that job's log."""
     threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    command = [sys.executable, "-m", "surefoot.studies.worker", job.work]
+    command = [sys.executable, "-P", "-m", "surefoot.studies.worker", job.work]
     pipe = subprocess.PIPE
     with open(job.log, "a", encoding="utf-8") as log:
         return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=log, env={**os.environ, **threads})

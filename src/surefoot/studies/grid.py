@@ -9,6 +9,7 @@ from typing import Any
 
 from ..auditing.measuring import audit
 from ..auditing.result import Audit
+from ..files import inside
 from ..training.recipes import Recipe
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ def run_grid(
 ) -> Iterator[tuple[str, Audit]]:
     """Each recipe in its own folder below `output`, trained and audited, one after the other."""
     for name, recipe in recipes.items():
-        folder = Path(output) / name
+        folder = inside(output, name)
         if progress:
             logger.info("training %s", name)
         run = recipe.run(output=folder, device=device, overwrite=overwrite, progress=progress)

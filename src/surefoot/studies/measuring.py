@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from ..attacks.presets import ATTACKS
 from ..corruptions.families import CORRUPTIONS
 from ..errors import SurefootError
-from ..registry import Registry
+from ..registry import Own, Registry
 from ..schemas import check_options, defaults_of
 from .jobs import Measure
 
 HERE = "surefoot.studies."
+
+
+def is_measurement(target: Any) -> bool:
+    return inspect.isfunction(target) and next(iter(inspect.signature(target).parameters), None) == "subject"
+
+
 MEASUREMENTS = Registry(
     "measurement",
     [
@@ -52,6 +59,7 @@ MEASUREMENTS = Registry(
         ("plane-start", HERE + "start_measurements:plane_start", "Cones from starts far from the origin (Fig. 12)"),
         ("bias", HERE + "geometry_measurements:bias", "Size of the bias and the answers that depend on it (Table 6)"),
     ],
+    Own("a function whose first argument is subject", is_measurement),
 )
 
 TABLES = {"corruptions": CORRUPTIONS, "attacks": ATTACKS, "transfer": ATTACKS, "cosine-attacks": ATTACKS}  # of their names

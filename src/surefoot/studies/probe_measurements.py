@@ -16,9 +16,10 @@ def linear_probe(subject: Subject, data: str = "digits", strength: float = 1.0, 
     """Test accuracy of logistic regression on frozen features; `strength` is scikit-learn's C on standardised features."""
     from sklearn.linear_model import LogisticRegression
 
-    root = (subject.recipe.data or {}).get("root")
+    own = subject.recipe.data or {}
+    place = {"root": None if data == "digits" else own.get("root"), "download": own.get("download", True)}
     height, width = subject.model.image_size
-    other = load_data(data, root=None if data == "digits" else root, image_size=(height, width), max_images=max_images)
+    other = load_data(data, **place, image_size=(height, width), max_images=max_images)
     train, labels = features_of(subject, other.train)
     mean, std = train.mean(0), train.std(0).clamp_min(1e-6)
     fitted = LogisticRegression(C=strength, max_iter=1000).fit(((train - mean) / std).numpy(), labels.numpy())

@@ -8,7 +8,9 @@ from typing import Any
 
 import yaml
 
+from ..data.fetching import local_data, refuse_remote_model
 from ..errors import NotFound, SurefootError, UnknownName, nearest
+from ..registry import refuse_code
 from ..schemas import check_keys
 from .measuring import MEASUREMENTS
 from .schema import Study, check_study
@@ -30,15 +32,49 @@ def in_order(name: str) -> tuple[str, int]:
     return words, int(name[len(words) :] or 0)
 
 
-def read_study(name: str, scale: str, changes: Mapping[str, Any] | None = None) -> Study:
-    """A study by name, or by the path of a file of one's own, at a scale; `changes` replace keys of the result."""
+def read_study(name: str, scale: str, changes: Mapping[str, Any] | None = None, *, allow_code: bool = False) -> Study:
+    """A study by name, or by the path of a file of one's own, at a scale; `changes` replace keys of the result.
+
+    Only with `allow_code` may a file that did not come with the package name code to run, and data and models to fetch.
+    """
     if scale not in SCALES:
         raise UnknownName("scale", scale, SCALES)
-    return check_study(name, {**at_scale(read_file(name), scale), **(changes or {})})
+    if allow_code and is_shipped(name):
+        raise SurefootError(f"allow_code (--allow-code) is for a study file of one's own, and '{name}' came with the package.")
+    found = at_scale(read_file(name, allow_code=allow_code), scale)
+    if not (allow_code or is_shipped(name)):
+        found = without_fetching(f"Study '{name}'", found)
+    return check_study(name, {**found, **(changes or {})})
 
 
-def read_file(name: str, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The mapping of a study with everything that it extends."""
+def is_shipped(name: str) -> bool:
+    return find_study(name).parent == SHIPPED
+
+
+def without_fetching(source: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """A study whose data and models are on this machine; what would be fetched is refused.
+
+    Its data are not downloaded, nor are those of measurements, which follow them.
+    """
+    data = {label: named(section) for label, section in mapping(found.get("data")).items() if named(section)}
+    models = [named(section) for section in mapping(found.get("models")).values()]
+    for options in map(mapping, mapping(found.get("measure")).values()):
+        for section in (options, *map(mapping, mapping(options.get("surrogates")).values())):
+            local_data(source, named(section.get("data")), has_flags=False)
+            models.append(named(section.get("model")))
+    for section in models:
+        refuse_remote_model(source, section, has_flags=False)
+    here = {label: {**local_data(source, section, has_flags=False), "download": False} for label, section in data.items()}
+    return {**found, "data": {**found["data"], **here}} if here else dict(found)
+
+
+def named(section: Any) -> dict[str, Any]:
+    """A section that may be just its name."""
+    return {"name": section} if isinstance(section, str) else dict(mapping(section))
+
+
+def read_file(name: str, extended_by: tuple[Path, ...] = (), *, allow_code: bool = False) -> dict[str, Any]:
+    """The mapping of a study with everything that it extends; a name of code in it is refused unless `allow_code`."""
     path = find_study(name)
     if path.resolve() in extended_by:
         raise SurefootError(f"Study '{path}' extends itself.")
@@ -48,6 +84,8 @@ def read_file(name: str, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise SurefootError(f"Study '{path}' is not valid YAML: {str(error).splitlines()[0]}.") from error
     if not isinstance(given, dict):
         raise SurefootError(f"Study '{path}' must be a mapping.")
+    if not allow_code:
+        refuse_code(f"Study '{path}'", given)
     check_keys(f"key of study '{name}'", given, [*OF_FILE, *Study.model_fields])
     scales = given.get("scales") or {}
     if not isinstance(scales, dict):
@@ -63,7 +101,7 @@ def read_file(name: str, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
     else:
         beside = path.parent / f"{parent}.yaml"
         above = str(beside) if beside.is_file() else str(parent)
-        found = merged(read_file(above, (*extended_by, path.resolve())), given)
+        found = merged(read_file(above, (*extended_by, path.resolve()), allow_code=allow_code), given)
     check_labels(name, given, found)
     return found
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotFound
-from ..files import read_json, write_json
+from ..files import inside, read_json, write_json
 from ..plain import plain
 from .cells import Cell, whole
 from .jobs import Measure
 
+CELLS = "cells"
 Record = dict[str, Any]
 Metrics = dict[str, float | None]
 
@@ -23,7 +24,7 @@ class Results:
         self.folder = Path(folder)
 
     def path(self, cell: str) -> Path:
-        return self.folder / "cells" / f"{cell}.json"
+        return self.folder / CELLS / f"{cell}.json"
 
     def read(self, cell: str) -> Record:
         path = self.path(cell)
@@ -53,18 +54,22 @@ class Results:
         record = self.read(cell)
         kept = record if agree(record.get("recipe", {}), plain(recipe)) else {}
         fresh = {"recipe": recipe, **about}
-        write_json(self.path(cell), plain({**fresh, "measurements": {}, **kept, **fresh}))
+        self._write(cell, plain({**fresh, "measurements": {}, **kept, **fresh}))
 
     def add(self, cell: str, name: str, measure: Measure, metrics: Mapping[str, float], about: Mapping[str, Any]) -> None:
         """Put one finished measurement into the file of its cell."""
         record = self.read(cell)
         entry = {"measurement": measure[0], "options": measure[1], "metrics": metrics, **about}
         record["measurements"][name] = plain(entry)
-        write_json(self.path(cell), record)
+        self._write(cell, record)
 
     def add_training(self, cell: str, about: Mapping[str, Any]) -> None:
         record = self.read(cell)
-        write_json(self.path(cell), {**record, "training": plain(about)})
+        self._write(cell, {**record, "training": plain(about)})
+
+    def _write(self, cell: str, record: Record) -> None:
+        inside(self.folder, CELLS)
+        write_json(self.path(cell), record)
 
 
 class Snapshot(Results):

@@ -23,6 +23,7 @@ from ..data.dataset import Dataset
 from ..errors import SurefootError
 from ..models.prediction import pick_device
 from ..plain import plain
+from ..registry import search_current_folder
 from ..training.recipes import Recipe
 from ..version import VERSION
 from .cell_runs import alone, run_folder, train
@@ -130,6 +131,7 @@ def orders() -> Iterator[Path]:
 
 def main() -> None:
     answers = os.dup(1)
+    search_current_folder()
     for path in orders():
         job = read_job(path)
         with open(job.log, "a", encoding="utf-8") as log:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..files import read_tensors, write_tensors
+from ..files import inside, read_tensors, remove, write_tensors
 from .history import Epoch
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def save_state(folder: Path, engine: Engine, progress: Progress) -> None:
             (tensors if isinstance(value, Tensor) else numbers)[f"optimiser.{index}.{key}"] = value
     scaler = engine.accelerator.scaler
     header = {"progress": asdict(progress), "numbers": numbers, "scaler": scaler.state_dict() if scaler else None}
-    write_tensors(folder / STATE / f"epoch-{progress.epoch:05}.safetensors", tensors, {"surefoot": json.dumps(header)})
+    write_tensors(inside(folder, STATE) / f"epoch-{progress.epoch:05}.safetensors", tensors, {"surefoot": json.dumps(header)})
     for older in state_files(folder)[1:]:
         older.unlink()
 
@@ -98,5 +97,4 @@ def state_files(folder: Path) -> list[Path]:
 
 def clear_state(folder: Path) -> None:
     """Nothing is left to resume."""
-    if (folder / STATE).is_dir():
-        shutil.rmtree(folder / STATE)
+    remove(inside(folder, STATE))

@@ -18,10 +18,14 @@ import torch
 from torch import Tensor
 
 from ..errors import SurefootError
+from ..files import inside
 from .precision import NAMES
 
 if torch.distributed.is_available():
     import torch.distributed.nn  # read after a group began, its functions would keep that group as a default argument
+
+
+TRACKER = "tracker"  # its folder in that of a run
 
 
 @contextmanager
@@ -42,6 +46,8 @@ def accelerated(device: torch.device, precision: str, tracker: str | None, folde
         torch.cuda.set_device(device)
     if tracker is not None and folder is None:
         raise SurefootError(f"tracker '{tracker}' needs an output folder.")
+    if tracker is not None and folder is not None:
+        inside(folder, TRACKER)
     try:
         accelerator = Accelerator(
             cpu=device.type == "cpu",
@@ -58,7 +64,7 @@ def accelerated(device: torch.device, precision: str, tracker: str | None, folde
         atexit.register(leave_group)
     try:
         if tracker is not None:
-            accelerator.init_trackers("tracker")
+            accelerator.init_trackers(TRACKER)
         yield accelerator
     finally:
         for each in accelerator.trackers:
@@ -109,7 +115,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     shared.setdefault("OMP_NUM_THREADS", threads)
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "surefoot", *arguments], env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+            [sys.executable, "-P", "-m", "surefoot", *arguments], env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
         )
         for rank in range(processes)
     ]

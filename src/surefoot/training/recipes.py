@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,16 @@ import yaml
 
 from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
+from ..data.fetching import local_data, refuse_remote_model
 from ..data.loading import load_data
-from ..data.settings import settings_of
+from ..data.settings import ModelSettings, settings_of
 from ..data.splitting import SPLITS
 from ..errors import NotFound, SurefootError
 from ..models.classifier import Classifier
 from ..models.loading import load_model
 from ..objectives.base import Objective
 from ..objectives.methods import OBJECTIVES, build_objective, load_method
+from ..registry import refuse_code
 from ..schemas import check_keys, check_options, schema_of
 from ..version import VERSION
 
@@ -51,6 +53,7 @@ class Recipe:
     training: Section
     seed: int = 0
     fingerprint: str | None = None  # of a model or data without a name, so that another one is not taken for it
+    file: str | None = field(default=None, compare=False)  # that it was read from, and that may not make us fetch anything
 
     @classmethod
     def check(cls, given: Mapping[str, Any]) -> Recipe:
@@ -95,8 +98,13 @@ class Recipe:
         return cls(data.source or None, source, method, augmentation.options(), training_options(training), seed, unnamed)
 
     @classmethod
-    def read(cls, path: str | Path) -> Recipe:
-        return cls.check(read_recipe(path))
+    def read(cls, path: str | Path, *, allow_code: bool = False) -> Recipe:
+        """From a file; only with `allow_code` may it name code to run, and data and models to fetch."""
+        content = read_recipe(path)
+        if allow_code:
+            return cls.check(content)
+        refuse_code(source_of(path), content)
+        return replace(cls.check(content), file=source_of(path))
 
     def to_yaml(self) -> str:
         body = {"surefoot": VERSION, "seed": self.seed, **{s: getattr(self, s) for s in (*NAMED, "augmentation", "training")}}
@@ -105,8 +113,16 @@ class Recipe:
 
     def load_data(self) -> Dataset:
         """The data, resized and cropped as the model wants them unless the recipe says otherwise."""
-        settings = settings_of(self.model["name"], self.model["pretrained"]) if self.model else None
-        return load_data(**self._section("data"), model=settings)
+        section = self._section("data")
+        return load_data(**(section if self.file is None else local_data(self.file, section)), model=self.settings())
+
+    def settings(self) -> ModelSettings | None:
+        """What the model expects of its images, if it has a name."""
+        if self.model is None:
+            return None
+        if self.file is not None:
+            refuse_remote_model(self.file, self.model, own=("pretrained",))  # whose settings are known without the weights
+        return settings_of(self.model["name"], self.model["pretrained"])
 
     def build_model(self, data: Dataset) -> Classifier:
         return self.build_model_of(data=data)
@@ -114,8 +130,10 @@ class Recipe:
     def build_model_of(self, **sizes: Any) -> Classifier:
         """The model, with sizes that the recipe leaves open."""
         options = self._section("model")
-        seed = self.seed if options["seed"] is None else options["seed"]
-        return load_model(**{**options, **sizes, "seed": seed})
+        options = {**options, **sizes, "seed": self.seed if options["seed"] is None else options["seed"]}
+        if self.file is not None:
+            refuse_remote_model(self.file, options)
+        return load_model(**options)
 
     def build_objective(self) -> Objective:
         options = dict(self.objective)
@@ -147,8 +165,13 @@ def fingerprint(model: Classifier, data: Dataset) -> str:
     return blake2b(repr((shapes, splits, data.class_names, data.image_size)).encode(), digest_size=8).hexdigest()
 
 
+def source_of(path: str | Path) -> str:
+    """A recipe file in the words of an error."""
+    return f"Recipe '{path}'"
+
+
 def read_recipe(path: str | Path) -> dict[str, Any]:
-    """The mapping in a recipe file, unchecked."""
+    """The mapping in a recipe file, unchecked: its names must not be used before `refuse_code` has seen them."""
     if not Path(path).is_file():
         raise NotFound("recipe", path)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +14,12 @@ from torch import Tensor, nn
 
 from ..calibration.repairs import Repair, load_repair
 from ..errors import NotFound, SurefootError
-from ..files import read_tensors, write_tensors, write_text
+from ..files import inside, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
 from ..objectives.base import Objective
-from .checkpointing import BEST, clear_state
+from ..schemas import check_keys
+from .checkpointing import BEST, STATE, clear_state
 from .history import Epoch
 from .recipes import Recipe, read_recipe
 
@@ -27,6 +27,8 @@ logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
 CALIBRATION = "calibration.safetensors"
 AUDIT, AUDIT_DATA = ("audit.json", "report.html"), "audit-data"
+SIZES = ("num_classes", "channels", "image_size", "resize_to", "class_names")  # that the weights carry
+HOW = ("data.download",)  # how the data come here, not what a run is
 
 
 class OtherRun(SurefootError):
@@ -59,8 +61,8 @@ def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Pat
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise SurefootError(f"output must be a folder, and '{folder}' is a file.")
-    for leftover in folder.glob(".*.part"):  # of a process that was killed while it wrote
-        leftover.unlink()
+    inside(folder, STATE)
+    sweep(folder)
     if overwrite:
         remove_run(folder)
     elif (folder / RECIPE).is_file() and (other := difference(read_recipe(folder / RECIPE), recipe)):
@@ -84,17 +86,17 @@ def options_of(recipe: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for section, value in recipe.items():
         for name, each in value.items() if isinstance(value, Mapping) else ():
-            out[f"{section}.{name}"] = each
+            out |= {} if (path := f"{section}.{name}") in HOW else {path: each}
         out |= {} if isinstance(value, Mapping) or section == "surefoot" else {section: value}
     return out
 
 
 def remove_run(folder: Path) -> None:
     """Remove what an earlier run left, and its audit, which is not of the weights to come; other files stay."""
+    data = inside(folder, AUDIT_DATA)
     for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE, CALIBRATION, *AUDIT):
         (folder / name).unlink(missing_ok=True)
-    if (folder / AUDIT_DATA).is_dir():
-        shutil.rmtree(folder / AUDIT_DATA)
+    remove(data)
     clear_state(folder)
 
 
@@ -103,8 +105,9 @@ def finished_run(folder: Path | None, model: Classifier, objective: Objective) -
     if folder is None or not (folder / WEIGHTS).is_file():
         return None
     logger.info("%s is finished already", folder)
-    objective.load_state_dict(load_run(folder, model).objective.state_dict())
-    return replace(load_run(folder, model), objective=objective)
+    run = load_run(folder, model, allow_code=True)  # its recipe is the caller's own, or `begin_run` had refused
+    objective.load_state_dict(run.objective.state_dict())
+    return replace(run, objective=objective)
 
 
 def write_history(folder: Path, history: list[Epoch]) -> None:
@@ -130,8 +133,12 @@ def finish_run(run: Run) -> None:
     clear_state(run.folder)
 
 
-def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
-    """Read a run folder; `model` is needed only if the run was given a module without a name."""
+def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code: bool = False) -> Run:
+    """Read a run folder; `model` is needed only if the run was given a module without a name.
+
+    Nothing in the folder is executed or fetched unless `allow_code` says that it may be: objectives and views of one's own
+    (`package.module:Class`), models on the Hugging Face hub.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise NotFound("run folder", folder)
@@ -139,7 +146,7 @@ def load_run(folder: str | Path, model: Classifier | None = None) -> Run:
         raise SurefootError(f"'{folder}' is not a run folder: it has no {RECIPE}.")
     if not (folder / WEIGHTS).is_file() and (folder / "state").is_dir():
         raise SurefootError(f"The run in '{folder}' is not finished; the command that started it goes on with it.")
-    recipe, sizes = Recipe.read(folder / RECIPE), read_sizes(folder / WEIGHTS)
+    recipe, sizes = Recipe.read(folder / RECIPE, allow_code=allow_code), read_sizes(folder / WEIGHTS)
     class_names, inner = tuple(sizes.pop("class_names", ())), sizes.pop("resize_to", ...)  # older runs do not say it
     if model is None:
         model = recipe.build_model_of(**sizes, **without_weights(recipe))
@@ -192,4 +199,5 @@ def read_sizes(path: Path) -> dict[str, Any]:
         sizes: dict[str, Any] = json.loads((file.metadata() or {}).get("surefoot", "{}"))
     if not sizes:
         raise SurefootError(f"'{path}' was not written by Surefoot: it does not say its sizes.")
+    check_keys(f"size in '{path}'", sizes, SIZES)
     return {**sizes, "image_size": tuple(sizes["image_size"])}

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from ..errors import SurefootError
-from ..registry import Registry
+from ..registry import UNNAMED, Own, Registry
 from ..schemas import check_options
 from ..types import Images
 from .base import View
 from .combining import Chain
 
 AnyView = Callable[..., Images]
-UNNAMED = "python:"
+
+
+def is_view(target: Any) -> bool:
+    """Whether an object of the user's own is a view: a class of them, or a function whose first argument is `images`."""
+    if isinstance(target, type):
+        return issubclass(target, View)
+    return inspect.isfunction(target) and next(iter(inspect.signature(target).parameters), None) == "images"
+
 
 VIEWS = Registry(
     "view",
@@ -34,6 +42,7 @@ VIEWS = Registry(
         ("one-of", "surefoot.views.combining:OneOf", "One of several views for each image"),
         ("chain", "surefoot.views.combining:Chain", "Views one after the other"),
     ],
+    Own("a subclass of surefoot.views.View, or a function of images", is_view),
 )
 
 
