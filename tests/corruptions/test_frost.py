@@ -65,9 +65,7 @@ def test_our_windows_have_the_statistics_of_the_photographs(side):
     power = (np.abs(np.fft.fft2(grey)) ** 2).mean(0)
     frequency = np.hypot(np.fft.fftfreq(side)[:, None], np.fft.fftfreq(side))
     edges = expected["edges"]
-    energy = [
-        power[(frequency >= low) & (frequency < high)].sum() / power.sum() for low, high in itertools.pairwise(edges)
-    ]
+    energy = [power[(frequency >= low) & (frequency < high)].sum() / power.sum() for low, high in itertools.pairwise(edges)]
     assert energy == pytest.approx(expected["energy"], abs=0.06)
 
 

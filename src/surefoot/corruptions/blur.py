@@ -31,15 +31,21 @@ def defocus_blur(images: Images, constants: Constants, draws: ImageDraws) -> Ima
     """
     kernel = trimmed_disk(constants["radius"], constants["alias"])
     height, width = images.shape[2:]
-    terms = separable.low_rank(kernel)
     reach = len(kernel) // 2
-    if len(terms) * (height + width) <= FOURIER or reach >= min(height, width):
-        matrices = [
-            (separable.filter_matrix(column, height, "mirror"), separable.filter_matrix(row, width, "mirror"))
-            for column, row in terms
-        ]
+    matrices = disk_matrices(constants["radius"], constants["alias"], height, width)
+    if len(matrices) * (height + width) <= FOURIER or reach >= min(height, width):
         return torch.stack([separable.apply(rows, images, columns) for rows, columns in matrices]).sum(0)
     return correlate(F.pad(images, (reach,) * 4, mode="reflect"), kernel[None, None])
+
+
+@lru_cache(maxsize=32)
+def disk_matrices(radius: float, alias: float, height: int, width: int) -> list[tuple[Tensor, Tensor]]:
+    """The disk as a sum of separable filters, each a matrix for the rows and one for the columns."""
+    terms = separable.low_rank(trimmed_disk(radius, alias))
+    return [
+        (separable.filter_matrix(column, height, "mirror"), separable.filter_matrix(row, width, "mirror"))
+        for column, row in terms
+    ]
 
 
 @lru_cache(maxsize=32)

@@ -17,6 +17,7 @@ from ..types import Images
 from .draws import ImageDraws
 from .severities import Constants
 
+THREADED = 64 * 64  # pixels; below, Pillow spends its time in Python, and threads wait for one another
 TIE = 1e-4  # halves are rounded up, also where float32 falls just short of one
 
 
@@ -65,7 +66,7 @@ def jpeg_compression(images: Images, constants: Constants, draws: ImageDraws) ->
             image[:] = through_jpeg(image, quality)
         np.divide(stored.transpose(0, 3, 1, 2), 255, out=result[part], dtype=result.dtype)
 
-    workers = os.cpu_count() or 1
+    workers = (os.cpu_count() or 1) if pixels[0, 0].size >= THREADED else 1
     step = max(1, len(pixels) // (4 * workers))
     with ThreadPoolExecutor(workers) as threads:
         deque(threads.map(through, [slice(start, start + step) for start in range(0, len(pixels), step)]), maxlen=0)

@@ -26,7 +26,7 @@ def elastic_transform(images: Images, constants: Constants, draws: ImageDraws) -
         return warped
     spread = constants["sigma"] * side
     rows, columns = (gaussian_matrix(length, spread, TRUNCATE, "reflect") for length in (height, width))
-    field = apply(rows * (constants["alpha"] * side), uniform[:, 6:].reshape(-1, 2, height, width).to(images), columns)
+    field = apply(rows, uniform[:, 6:].reshape(-1, 2, height, width).to(images), columns).mul_(constants["alpha"] * side)
     field[:, 0] += torch.arange(width).to(field)
     field[:, 1] += torch.arange(height).to(field)[:, None]
     return sample(warped, field.permute(0, 2, 3, 1), edge_repeated=True)

@@ -5,6 +5,8 @@ Sizes are shares of the image, after 20 patches of 70 px and 10 stripes of 6 px 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -49,8 +51,11 @@ def covered(chances: Tensor, size: int, side: int) -> Tensor:
 
 def down_up_sampling(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     """Bilinear down by a factor and up again."""
-    there_and_back = []
-    for side in images.shape[2:]:
-        small = max(1, round(side / constants["factor"]))
-        there_and_back.append(resize_matrix(small, side) @ resize_matrix(side, small))
-    return apply(there_and_back[0], images, there_and_back[1])
+    rows, columns = (there_and_back(side, max(1, round(side / constants["factor"]))) for side in images.shape[2:])
+    return apply(rows, images, columns)
+
+
+@lru_cache(maxsize=32)
+def there_and_back(side: int, small: int) -> Tensor:
+    """Down to a small side and up again, in one matrix."""
+    return resize_matrix(small, side) @ resize_matrix(side, small)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -55,9 +57,13 @@ def equalised(levels: Tensor) -> Tensor:
 
 def box3(levels: Tensor) -> Tensor:
     """The mean of 3 x 3 pixels, borders mirrored."""
-    taps = torch.full((3,), 1 / 3)
-    rows, columns = (filter_matrix(taps, side, "mirror") for side in levels.shape[2:])
-    return apply(rows, levels, columns)
+    return apply(box_matrix(levels.shape[2]), levels, box_matrix(levels.shape[3]))
+
+
+@lru_cache(maxsize=32)
+def box_matrix(side: int) -> Tensor:
+    """The mean of three pixels."""
+    return filter_matrix(torch.full((3,), 1 / 3), side, "mirror")
 
 
 def emboss(levels: Tensor) -> Tensor:

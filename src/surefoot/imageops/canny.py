@@ -24,10 +24,20 @@ def canny(levels: Tensor, low: float, high: float) -> Tensor:
     candidates = (steep > low) & thinned(steep, across, down)
     edges = candidates & (steep > high)
     while True:
-        grown = (F.max_pool2d(edges.to(levels), 3, 1, 1) > 0) & candidates
+        grown = dilated(edges) & candidates
         if torch.equal(grown, edges):
             return edges
         edges = grown
+
+
+def dilated(marked: Tensor) -> Tensor:
+    """Marked pixels and their eight neighbours; many times as fast as a maximum over windows."""
+    for dim in (2, 3):
+        wider, last = marked.clone(), marked.shape[dim] - 1
+        wider.narrow(dim, 1, last).logical_or_(marked.narrow(dim, 0, last))
+        wider.narrow(dim, 0, last).logical_or_(marked.narrow(dim, 1, last))
+        marked = wider
+    return marked
 
 
 def sobel(levels: Tensor) -> tuple[Tensor, Tensor]:
