@@ -25,10 +25,10 @@ def apply(rows: Tensor, images: Images, columns: Tensor) -> Images:
 
     A pixel comes from its neighbourhood alone, so that blocks of the matrices are enough: a third of the time at 224 px.
     """
-    wide = images.new_empty(*images.shape[:3], len(columns))
+    wide = images.new_empty(*images.shape[:-1], len(columns))
     for new, old, part in blocks(columns, images.dtype, images.device):
         wide[..., new] = images[..., old] @ part.mT
-    result = images.new_empty(*images.shape[:2], len(rows), len(columns))
+    result = images.new_empty(*images.shape[:-2], len(rows), len(columns))
     for new, old, part in blocks(rows, images.dtype, images.device):
         result[..., new, :] = part @ wide[..., old, :]
     return result
