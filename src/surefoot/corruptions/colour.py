@@ -23,9 +23,10 @@ def contrast(images: Images, constants: Constants, draws: ImageDraws) -> Images:
 
 def brightness(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     """HSV value + shift; black becomes grey."""
-    value = images.amax(1, keepdim=True)
+    value = largest(images)
     lighter = (value + constants["value_shift"]).clamp_(max=1)
-    return torch.where(value > TINY, images * (lighter / value.clamp_min(TINY)), lighter)
+    black = lighter * (value <= TINY)
+    return torch.addcmul(black, images, lighter.div_(value.clamp_min(TINY)))
 
 
 def saturate(images: Images, constants: Constants, draws: ImageDraws) -> Images:
@@ -35,12 +36,20 @@ def saturate(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     """
     if images.shape[1] == 1:
         return images.clone()
-    value = images.amax(1, keepdim=True)
-    spread = value - images.amin(1, keepdim=True)
-    saturation = spread / value.clamp_min(TINY)
-    wanted = (saturation * constants["scale"]).add_(constants["shift"]).clamp_(0, 1)
-    coloured = value - (value - images) * (wanted * value / spread.clamp_min(TINY))
+    value = largest(images)
+    spread = largest(-images).add_(value)
+    wanted = spread.div(value.clamp_min(TINY)).mul_(constants["scale"]).add_(constants["shift"]).clamp_(0, 1)
+    factor = wanted.mul(value).div_(spread.clamp_min(TINY))
+    coloured = torch.lerp(value, images, factor)
     if constants["shift"] == 0:
         return coloured
     pale = value * (1 - wanted)
     return torch.where(spread > TINY, coloured, torch.cat([value, pale, pale], 1))
+
+
+def largest(images: Images) -> Images:
+    """The largest channel of each pixel, one by one: `amax` over channels is slow."""
+    value = images[:, :1]
+    for channel in range(1, images.shape[1]):
+        value = torch.maximum(value, images[:, channel : channel + 1])
+    return value

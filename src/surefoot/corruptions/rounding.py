@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from ..types import Images
@@ -11,4 +12,4 @@ SLACK = 1e-3  # of a level: what float32 loses in a blur of a flat region must n
 
 def to_levels(images: Images) -> Tensor:
     """Clip to [0, 1] and round down to whole levels in [0, 255], still as floats."""
-    return images.clamp(0, 1).mul_(255).add_(SLACK).floor_()
+    return torch.add(images.new_tensor(SLACK), images, alpha=255).clamp_(0, 255).floor_()
