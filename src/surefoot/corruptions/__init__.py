@@ -1,6 +1,6 @@
 """The published corruptions, their second set and the papers' own, batched, at any severity."""
 
-from .engine import corrupt
+from .engine import GENERATOR, corrupt
 from .families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, FAMILIES, NAMES, PAPERS4
 from .frost import frost_photographs
 from .levels import add_gaussian_noise, add_uniform_noise
@@ -14,6 +14,7 @@ __all__ = [
     "COMMON15",
     "EXTRA4",
     "FAMILIES",
+    "GENERATOR",
     "NAMES",
     "PAPERS4",
     "add_gaussian_noise",

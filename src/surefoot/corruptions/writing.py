@@ -23,7 +23,7 @@ from ..data.dataset import Dataset, Split
 from ..errors import SurefootError, UnknownName, require
 from ..files import inside, part_of, read_json, remove, replacing, write_json
 from ..progress import progress_bar
-from .engine import corrupt
+from .engine import GENERATOR, corrupt
 from .families import CORRUPTIONS, NAMES
 from .frost import photographs_in_use
 from .severities import SCALES, scale_for
@@ -106,6 +106,7 @@ def manifest(data: Dataset, split: str, layout: str, seed: int, scale: str) -> d
         "schema": 1,
         "data": {key: value for key, value in data.source.items() if key not in HOW},
         "content": content.hexdigest(),
+        "generator": GENERATOR,
         "split": split,
         "images": len(images),
         "image_size": list(data.image_size),

@@ -1,0 +1,35 @@
+"""Results of different generators of corruptions are told apart."""
+
+import pytest
+import yaml
+
+from surefoot.corruptions.engine import GENERATOR
+from surefoot.errors import SurefootError
+from surefoot.studies.cells import cells_of
+from surefoot.studies.corruption_measurements import corruptions
+from surefoot.studies.reading import read_study
+from surefoot.studies.results import Results
+
+
+def study(path, **options):
+    """One cell that measures one corruption."""
+    given = {"extends": "_base", "title": "t", "methods": {"cross-entropy": "cross-entropy"}, "seeds": 1}
+    path.write_text(yaml.safe_dump({**given, "measure": {"corruptions": {"names": ["frost"], **options}}}))
+    return read_study(str(path), "smoke")
+
+
+def test_results_of_two_generators_are_not_mixed(tmp_path):
+    """What the first generator gave is found by a study that asks for it, and missing from one that does not."""
+    first, second = (cells_of(study(tmp_path / "study.yaml", generator=number))[0] for number in (1, GENERATOR))
+    assert first.name == second.name
+    assert first.measure_name("corruptions") != second.measure_name("corruptions")
+    results = Results(tmp_path / "results")
+    results.begin(first.name, {}, {})
+    results.add(first.name, first.measure_name("corruptions"), first.measure["corruptions"], {"accuracy": 0.5}, {})
+    assert results.metrics(first, "corruptions") == {"accuracy": 0.5}
+    assert results.missing(second) == ["corruptions"]
+
+
+def test_an_earlier_generator_cannot_be_asked_to_compute():
+    with pytest.raises(SurefootError, match="generator must be 2, the corruptions of this version, got 1"):
+        corruptions(None, generator=1)
