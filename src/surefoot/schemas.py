@@ -7,14 +7,17 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from typing import Annotated, Any
+from functools import cache, wraps
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
 from .errors import SurefootError, UnknownName
 
+P = ParamSpec("P")
+R = TypeVar("R")
+SPELLINGS = {"optimizer": "optimiser"}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+\.?\d*))?\s*")
 
 
@@ -68,7 +71,7 @@ def check_options(
     section: str, target: Callable[..., Any], options: Mapping[str, Any], leave_out: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Options with their defaults filled in; an unknown name or a wrong type is one clear line."""
-    schema = schema_of(target, leave_out)
+    schema, options = schema_of(target, leave_out), british(options)
     check_keys(f"option of {section}", options, schema.model_fields)
     try:
         return dict(schema(**options))
@@ -78,6 +81,24 @@ def check_options(
         if first["type"] == "missing":
             raise SurefootError(f"{where} must be given.") from error
         raise SurefootError(f"{where}: {first['msg'].lower()}, got {first['input']!r}.") from error
+
+
+def british(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options under the names that we spell them by; the American spelling is taken too."""
+    for american, name in SPELLINGS.items():
+        if american in options and name in options:
+            raise SurefootError(f"{american} and {name} are the same option: give one of them.")
+    return {SPELLINGS.get(name, name): value for name, value in options.items()}
+
+
+def any_spelling(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that takes its options in either spelling."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        return function(*args, **british(kwargs))
+
+    return called
 
 
 def check_keys(kind: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -176,7 +176,7 @@ def test_an_interval_is_from_the_2_5_to_the_97_5_percentile():
     found = estimate(0.4, torch.arange(1001, dtype=torch.float64) / 1000)
     assert (found, found.low, found.high) == pytest.approx((0.4, 0.025, 0.975))
     with_gaps = estimate(
-        0.4, torch.tensor([0.1, float("nan"), 0.3], dtype=torch.float64)
+        0.2, torch.tensor([0.1, float("nan"), 0.3], dtype=torch.float64)
     )  # a draw without mistakes has no AUROC
     assert (with_gaps.low, with_gaps.high) == pytest.approx((0.105, 0.295))
 
@@ -308,3 +308,61 @@ def test_a_class_that_never_occurs_is_said_in_one_line(caplog):
     given_ = Predictions.from_logits(torch.zeros(3, 4, dtype=torch.float64), torch.tensor([0, 1, 3]))
     assert scores(given_, intervals=0).classwise_ece == pytest.approx((3 * (1 / 3 - 1 / 4) + 1 / 4) / 4)
     assert [r.getMessage().split(";")[0] for r in caplog.records] == ["1 of 4 classes never occur among the labels (first: 2)"]
+
+
+def simulated(images, gap, seed):
+    """Answers that are right with the probability of their confidence less a gap, and the true binned error."""
+    draws = np.random.default_rng(seed)
+
+    def confidences(count):
+        return 1 - 0.9 * draws.beta(1, 4, count)
+
+    many = confidences(1_000_000)
+    place = np.minimum((many * 15).astype(int), 14)
+    truth = np.abs(np.bincount(place, many - np.clip(many - gap(many), 0, 1), 15)).sum() / len(many)
+    sure = torch.from_numpy(confidences(images))
+    right = torch.from_numpy(draws.random(images)) < sure - torch.from_numpy(gap(sure.numpy()))
+    others = ((1 - sure) / 9).unsqueeze(1).expand(-1, 9)
+    probabilities = torch.cat([sure.unsqueeze(1), others], 1)
+    return Predictions.from_probabilities(probabilities, torch.where(right, 0, 1)), truth
+
+
+GAPS = {  # confidence minus accuracy
+    "none": lambda c: 0 * c,
+    "a hundredth": lambda c: 0.01 * c,
+    "a fiftieth": lambda c: 0.02 * c,
+    "both signs": lambda c: 0.03 * np.sign(np.sin(12 * c)),
+    "one bin": lambda c: np.where(c > 14 / 15, 0.05, 0.0),
+    "0.04": lambda c: 0.04 + 0 * c,
+    "a tenth": lambda c: 0.1 * c,
+}
+LOST = ("none", "a hundredth")  # far below the noise of so many images: such intervals may cover more often
+
+
+@pytest.mark.parametrize("images", [500, 2000])
+@pytest.mark.parametrize("gap", GAPS)
+def test_an_interval_of_ece_contains_it(gap, images):
+    """And that of its kin: the bootstrap alone lies above them."""
+    for seed in range(3):
+        predictions, _ = simulated(images, GAPS[gap], seed)
+        for name, found in estimates(predictions, NAMES, intervals=200).items():
+            assert found.low <= found <= found.high, name
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("images", [500, 2000])
+@pytest.mark.parametrize("gap", GAPS)
+def test_intervals_of_ece_have_their_coverage(gap, images):
+    """The truth is the population's error with the same bins, in 1,000 sets."""
+    hits = 0
+    for seed in range(1000):
+        predictions, truth = simulated(images, GAPS[gap], seed)
+        found = estimates(predictions, ["ece"], intervals=500, seed=seed)["ece"]
+        hits += found.low <= truth <= found.high
+    assert hits >= 930
+    assert hits <= 970 or gap in LOST or images == 500
+
+
+def test_an_interval_contains_its_estimate_also_where_all_draws_are_beside_it():
+    found = estimate(0.4, torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64))
+    assert (found.low, found.high) == pytest.approx((0.105, 0.4))

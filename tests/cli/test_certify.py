@@ -16,7 +16,7 @@ def folder(run, here):
 
 
 def test_the_table_and_the_json(surefoot, folder):
-    command = ("certify", folder, "--std", "0.25", "--n0", 10, "--n", 60, "--max-images", 12, "--radii", "0,1/10,0.3,9")
+    command = ("certify", folder, "--noise-std", "0.25", "--n0", 10, "--n", 60, "--max-images", 12, "--radii", "0,1/10,0.3,9")
     shown = surefoot(*command)
     assert shown.code == 0, shown.err
     assert "r, test split, noise 0.25, 95 % intervals" in shown.out
@@ -42,11 +42,11 @@ def test_the_table_and_the_json(surefoot, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--std", "0"], "std must be positive, got 0.0."),
+        (["--noise-std", "0"], "std must be positive, got 0.0."),
         (["--alpha", "2"], "alpha must be between 0 and 1, got 2.0."),
         (["--n", "0"], "n must be at least 1, got 0."),
         (["--radii", "0,x"], "--radii must be numbers of at least 0 with commas"),
-        (["--model-std", "0.5"], "--model-mean and --model-std are for --model and --import"),
+        (["--std", "0.5"], "--mean and --std are for --model and --import"),
         (["--model", "resnet18"], "Give a run folder, or --model with --checkpoint or --pretrained, or --import."),
     ],
 )
@@ -62,11 +62,11 @@ def test_a_model_needs_data(surefoot):
 
 
 def test_any_module(surefoot, here):
-    """An imported net on named data, with its normalisation under names of their own: --std is the noise here."""
+    """An imported net on named data, with its normalisation: --std means what it means everywhere."""
     text = "from torch import nn\ndef net(): return nn.Sequential(nn.Flatten(), nn.Linear(NUMBER, 10))\n"
     size = next(sf.load_data("digits").test.batches(1)).images.numel()
     (here / "own_certified_net.py").write_text(text.replace("NUMBER", str(size)))
-    options = ("--n0", 5, "--n", 20, "--max-images", 10, "--model-std", "0.5", "--json", "--quiet")
+    options = ("--n0", 5, "--n", 20, "--max-images", 10, "--std", "0.5", "--json", "--quiet")
     found = surefoot("certify", "--import", "own_certified_net:net", "--data", "digits", *options)
     assert found.code == 0, found.err
     assert json.loads(found.out)["std"] == 0.25

@@ -31,12 +31,14 @@ def record_of(answers: Predictions, temperatures: Tensor | None, seed: int) -> R
     """The scores of predictions; `temperatures` is one for each image."""
     held = answer(answers, BINS)
     points, draws = samples(answers, held, SCORES, BINS, DRAWS, seed)
+    estimates = {name: interval_of(name, points[name], draws, held) for name in SCORES}
+    tensors = {f"draws.{name}": draws[name].float() for name in SCORES}
     if temperatures is not None:
         scaled = divided(answers, temperatures)
-        found, drawn = samples(scaled, answer(scaled, BINS), ["ece"], BINS, DRAWS, seed)
-        points[SCALED], draws[SCALED] = found["ece"], drawn["ece"]
-    estimates = {name: interval_of(name, points[name], draws[name], len(held)) for name in draws}
-    tensors = {f"draws.{name}": values.float() for name, values in draws.items()}
+        after = answer(scaled, BINS)
+        found, drawn = samples(scaled, after, ["ece"], BINS, DRAWS, seed)
+        estimates[SCALED] = interval_of("ece", found["ece"], drawn, after)
+        tensors[f"draws.{SCALED}"] = drawn["ece"].float()
     tensors |= {f"bins.{part.name}": getattr(held.reliability, part.name) for part in fields(ReliabilityBins)}
     tensors |= {"classes": answers.classes.int(), "confidences": answers.confidences.float(), "correct": answers.correct}
     return Record(estimates, tensors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from ..types import Estimate
 
 DRAWS = 1000
 CHUNK = 2**22  # draws x images held at once
+ENLARGED, SHRUNK, STEPS = 10.0, 1e6, 24  # how far an interval is sought, and how finely
 
 
 def _chunks(images: int, draws: int) -> Iterator[int]:
@@ -48,11 +49,56 @@ def mean_estimate(values: Tensor, seed: int, draws: int = DRAWS) -> Estimate:
 
 
 def estimate(value: float, samples: Tensor) -> Estimate:
-    """A value with the 2.5 and 97.5 percentiles of its bootstrap samples; NaN without samples."""
+    """A value with the 2.5 and 97.5 percentiles of its bootstrap samples, which contain it; NaN without samples."""
     if len(samples) == 0:
         return Estimate(value, math.nan, math.nan)
     low, high = samples.nanquantile(torch.tensor([0.025, 0.975], dtype=samples.dtype)).tolist()
-    return Estimate(value, low, high)
+    return Estimate(value, min(low, value), max(high, value))
+
+
+def shifted_estimate(value: float, samples: Tensor) -> Estimate:
+    """The same for a score that noise makes larger: the samples without what drawing adds to them and to the value itself."""
+    return estimate(value, (samples - 2 * (samples.nanmean() - value)).clamp_min(0))
+
+
+Norm = Callable[[Tensor], Tensor]  # of the last dimension
+
+
+def norm_estimate(gaps: Tensor, samples: Tensor, norm: Norm) -> Estimate:
+    """A norm of gaps, such as ECE, with the 95 % interval of the norm of the true gaps; `samples` is draws x gaps.
+
+    A norm of noisy gaps is too large, and of gaps that are drawn again larger still: their percentiles lie above the truth. So
+    a test is inverted: t is in the interval unless a norm as small as ours, or as large, has a chance below 2.5 % where the
+    true gaps have norm t. Such gaps are ours times g^2 / (g^2 + x s^2), s their deviation, so that doubtful ones vanish
+    first, or ours enlarged; their noise is that of the draws. Where even gaps as large as ours would hardly give a norm so
+    small, the interval ends at our norm, and the other side has the rest of the 5 %.
+    """
+    value = float(norm(gaps))
+    if len(samples) == 0:
+        return Estimate(value, math.nan, math.nan)
+    noise = samples - gaps
+    squares = gaps.square()
+    doubt = noise.square().mean(0) / squares.clamp_min(torch.finfo(squares.dtype).tiny)
+
+    def true_gaps(shrunk: float) -> Tensor:
+        return gaps / (1 + shrunk * doubt) if shrunk > 0 else gaps * (1 - shrunk)
+
+    def chance(shrunk: float) -> float:
+        """Of a norm as small as ours, which rises as the true gaps shrink."""
+        return float((norm(true_gaps(shrunk) + noise) <= value).double().mean())
+
+    def end(level: float) -> float:
+        """The norm of the true gaps at which the chance reaches a level."""
+        low, high = -math.log(ENLARGED), math.log(SHRUNK)  # by factors: -x enlarges, x shrinks
+        if chance(math.expm1(high)) <= level:
+            return 0.0
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if chance(math.copysign(math.expm1(abs(middle)), middle)) <= level else (low, middle)
+        return float(norm(true_gaps(math.copysign(math.expm1(abs(low)), low))))
+
+    above = min(0.025, chance(0.0))
+    return Estimate(value, min(end(0.95 + above), value), max(end(above), value))
 
 
 def share_estimate(share: float, samples: Tensor, images: int) -> Estimate:

@@ -43,8 +43,11 @@ class Ranking:
         higher = right[:, -1:] - right[:, 1:] + right.diff(dim=1) / 2
         return (self.errors.diff(dim=1) * higher).sum(1) / (self.errors[:, -1] * right[:, -1])
 
-    def adaptive_ece(self, bins: int) -> Tensor:
-        """ECE over bins of the same number of images (Nixon et al. 2019), cut after k n / bins, rounded down."""
+    def adaptive_gaps(self, bins: int) -> Tensor:
+        """Confidence minus accuracy in bins of the same number of images, as shares of all: draws x bins.
+
+        The sum of their absolute values is the adaptive ECE (Nixon et al. 2019). Bins are cut after k n / bins, rounded down.
+        """
         images = int(self.weights[0, -1])
         cuts = torch.tensor([k * images // bins for k in range(bins + 1)], dtype=torch.float64)
         cuts = cuts.expand(len(self.weights), -1).contiguous()
@@ -53,7 +56,7 @@ class Ranking:
             sums.gather(1, places) for sums in (self.weights, self.gaps) for places in (after - 1, after)
         )
         share = (cuts - low) / (high - low).clamp_min(1)
-        return (low_gap + share * (high_gap - low_gap)).diff(dim=1).abs().sum(1) / images
+        return (low_gap + share * (high_gap - low_gap)).diff(dim=1) / images
 
 
 def rank(confidences: Tensor, correct: Tensor, weights: Tensor) -> Ranking:

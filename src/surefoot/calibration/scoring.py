@@ -13,7 +13,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..types import Estimate, Predictions
 from .answers import Answers, answer, parts_of, weighted_totals
 from .bins import debiased_ece_of, max_error_of, rms_of
-from .bootstrap import DRAWS, calibrated_ece, estimate, resamples, share_estimate
+from .bootstrap import DRAWS, calibrated_ece, estimate, norm_estimate, resamples, share_estimate, shifted_estimate
 from .class_bins import class_sums
 from .ranking import rank
 from .smoothing import smooth_ece
@@ -54,6 +54,14 @@ BINNED = {"ece", "rms", "max_error", "signed_error", "debiased_ece"}
 RANKED = {"aurc", "auroc", "adaptive_ece"}
 BY_CLASS = {"classwise_ece", "brier_reliability", "brier_resolution", "brier_uncertainty"}
 NAMES = tuple(field.name for field in fields(Scores) if field.name != "ece_if_calibrated")
+NORMS = {  # of the gaps of bins, by their shares of the images; the debiased ECE aims at the same number as ECE
+    "ece": lambda gaps, shares: gaps.abs().sum(-1),
+    "debiased_ece": lambda gaps, shares: gaps.abs().sum(-1),
+    "adaptive_ece": lambda gaps, shares: gaps.abs().sum(-1),
+    "rms": rms_of,
+    "max_error": max_error_of,
+}
+SHIFTED = {"classwise_ece", "smooth_ece", "brier_reliability", "brier_resolution"}
 Values = dict[str, Tensor]
 Totals = Callable[[Tensor], Tensor]
 
@@ -119,18 +127,30 @@ def estimates(
     """Some of the scores by name; what they do not need is not computed."""
     held = answers or answer(predictions, bins)
     points, draws = samples(predictions, held, names, bins, intervals, seed)
-    return {name: interval_of(name, points[name], draws[name], len(held)) for name in names}
+    return {name: interval_of(name, points[name], draws, held) for name in names}
 
 
-def interval_of(name: str, value: float, draws: Tensor, images: int) -> Estimate:
-    """A score with its interval; accuracy is a share of images."""
-    return share_estimate(value, draws, images) if name == "accuracy" else estimate(value, draws)
+def interval_of(name: str, value: float, draws: Values, answers: Answers) -> Estimate:
+    """A score with its interval: accuracy is a share of images, ECE and its kin are norms of gaps, others are biased too."""
+    if name == "accuracy":
+        return share_estimate(value, draws[name], len(answers))
+    if name in SHIFTED:
+        return shifted_estimate(value, draws[name])
+    if name not in NORMS or len(draws[name]) == 0:
+        return estimate(value, draws[name])
+    if name == "adaptive_ece":
+        ones, drawn = torch.ones(1, len(answers), dtype=torch.float64), draws["adaptive_gaps"]
+        gaps = rank(answers.confidences, answers.correct, ones).adaptive_gaps(drawn.shape[1])[0]
+    else:
+        gaps, drawn = answers.reliability.gaps, draws["gaps"]
+    found = norm_estimate(gaps, drawn, lambda gaps: NORMS[name](gaps, answers.reliability.shares))
+    return Estimate(value, min(found.low, value), max(found.high, value))
 
 
 def samples(
     predictions: Given, answers: Answers, names: Sequence[str], bins: int, draws: int, seed: int
 ) -> tuple[dict[str, float], Values]:
-    """The scores, and the scores of every bootstrap draw."""
+    """The scores, and those of every bootstrap draw; with the gaps that `interval_of` wants beside ECE and its kin."""
     for name in names:
         if name not in NAMES:
             raise UnknownName("score", name, NAMES)
@@ -143,7 +163,8 @@ def samples(
     rows: list[Values] = [{name: torch.zeros(0, dtype=torch.float64) for name in names}]
     for weights in resamples(len(answers), seed, draws):
         rows.append(weighted_scores(answers, weights, names, bins, lambda weights: weighted_totals(predictions, weights)))
-    return points, {name: torch.cat([row[name] for row in rows]) for name in names}
+    kept = [*names, *(name for name in ("gaps", "adaptive_gaps") if len(rows) > 1 and name in rows[1])]
+    return points, {name: torch.cat([row[name] for row in rows if name in row]) for name in kept}
 
 
 def weighted_scores(answers: Answers, weights: Tensor, names: Sequence[str], bins: int, totals: Totals) -> Values:
@@ -158,7 +179,8 @@ def weighted_scores(answers: Answers, weights: Tensor, names: Sequence[str], bin
         found |= binned_scores(answers, weights, bins)
     if wanted & RANKED:
         ranking = rank(answers.confidences, answers.correct, weights)
-        found |= {"aurc": ranking.aurc, "auroc": ranking.auroc, "adaptive_ece": ranking.adaptive_ece(bins)}
+        found |= {"aurc": ranking.aurc, "auroc": ranking.auroc, "adaptive_gaps": ranking.adaptive_gaps(bins)}
+        found["adaptive_ece"] = found["adaptive_gaps"].abs().sum(1)
     if "smooth_ece" in wanted:
         found["smooth_ece"] = smooth_ece(answers.confidences, answers.correct, weights)
     if wanted & BY_CLASS:
@@ -180,4 +202,5 @@ def binned_scores(answers: Answers, weights: Tensor, bins: int) -> Values:
         "max_error": max_error_of(gaps, shares),
         "signed_error": gaps.sum(1),
         "debiased_ece": debiased_ece_of(gaps, variances, count),
+        "gaps": gaps,
     }

@@ -27,7 +27,7 @@ Row = dict[str, float]
 @app.command()
 def certify(
     target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
-    std: Annotated[float, typer.Option(help="Standard deviation of the noise, in pixel units")] = 0.25,
+    noise_std: Annotated[float, typer.Option(help="Standard deviation of the noise, in pixel units")] = 0.25,
     n0: Annotated[int, typer.Option(help="Draws that choose the class")] = 100,
     n: Annotated[int, typer.Option(help="Draws that bound its probability; the paper takes 100000")] = 1000,
     alpha: Annotated[float, typer.Option(help="Probability that the certificate of an image is wrong")] = 0.001,
@@ -49,12 +49,8 @@ def certify(
     stem: flag.Stem = None,
     workers: flag.Workers = None,
     skip_bad_images: flag.SkipBadImages = False,
-    model_mean: Annotated[
-        str | None, typer.Option(metavar="M|R,G,B", help="Normalisation inside a model of --model or --import")
-    ] = None,
-    model_std: Annotated[
-        str | None, typer.Option(metavar="S|R,G,B", help="Normalisation inside a model of --model or --import")
-    ] = None,
+    mean: flag.Mean = None,
+    std: flag.Std = None,
     batch_size: Annotated[int, typer.Option(help="Noisy images at a time")] = 256,
     seed: Annotated[int, typer.Option(help="Decides the noise")] = 0,
     device: flag.Device = "auto",
@@ -75,19 +71,20 @@ def certify(
         skip_bad_images=skip_bad_images,
         split=split,
     )
-    normalisation: dict[str, Any] = {"mean": model_mean, "std": model_std, "names": ("--model-mean", "--model-std")}
     weights = (model, checkpoint, pretrained, import_)
-    found = find_target(target, *weights, data, options, stem=stem, **normalisation, allow_code=allow_code)
+    found = find_target(target, *weights, data, options, stem=stem, mean=mean, std=std, allow_code=allow_code)
     place = pick_device(device)
     batch = whole(found.data.split(split), batch_size, place)
     draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": batch.indices}
-    result = measure(found.model.to(place), batch.images, batch.labels, std, **draws, batch_size=batch_size, progress=not quiet)
+    result = measure(
+        found.model.to(place), batch.images, batch.labels, noise_std, **draws, batch_size=batch_size, progress=not quiet
+    )
     rows = curve(result, asked)
     abstained = float((result.predictions < 0).double().mean())
     if json_:
         print(json.dumps({"name": found.name, "split": split, "curve": rows, "abstained": abstained, **plain(result)}))
     elif not quiet:
-        Console().print(as_table(f"{found.name}, {split} split, noise {std:g}, 95 % intervals", rows))
+        Console().print(as_table(f"{found.name}, {split} split, noise {noise_std:g}, 95 % intervals", rows))
         print(f"{abstained:.1%} of {len(batch.labels)} images without an answer; radii end at {result.largest_radius:.3g}.")
         print(f"Of the smoothed classifier, not of the model itself; each is wrong with probability {alpha:g} at most.")
 

@@ -52,20 +52,19 @@ def find_target(
     stem: str | None = None,
     mean: str | None = None,
     std: str | None = None,
-    names: tuple[str, str] = ("--mean", "--std"),
     allow_code: bool = False,
 ) -> Target:
-    """The one model that the flags name, with its data; `names` are the flags of the normalisation."""
+    """The one model that the flags name, with its data."""
     check_ways(target, model, import_)
     if allow_code and target is None:
         raise SurefootError("--allow-code is for a run folder.")
     for name in flag.given(stem=stem, checkpoint=checkpoint, pretrained=pretrained):
         if model is None:
             raise SurefootError(f"--{name} is for --model.")
-    normalisation = flag.given(mean=flag.parse_channels(names[0], mean), std=flag.parse_channels(names[1], std))
+    normalisation = flag.given(mean=flag.parse_channels("--mean", mean), std=flag.parse_channels("--std", std))
     if target is not None:
         if normalisation:
-            raise SurefootError(f"{' and '.join(names)} are for --model and --import; a run knows its own.")
+            raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
         return from_run(target, data, data_options, allow_code)
     if data is None:
         raise SurefootError("--data must be given with --model and --import.")

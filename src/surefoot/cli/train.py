@@ -36,7 +36,10 @@ def train(
     learning_rate: Annotated[
         float | None, typer.Option("--learning-rate", "--lr", help=f"[default: {DEFAULTS['learning_rate']}]")
     ] = None,
-    optimiser: Annotated[str | None, typer.Option(help=f"sgd, adam or adamw [default: {DEFAULTS['optimiser']}]")] = None,
+    optimiser: Annotated[
+        str | None,
+        typer.Option("--optimiser", "--optimizer", help=f"sgd, adam or adamw [default: {DEFAULTS['optimiser']}]"),
+    ] = None,
     weight_decay: Annotated[float | None, typer.Option(help=f"[default: {DEFAULTS['weight_decay']}]")] = None,
     schedule: Annotated[str | None, typer.Option(help=f"cosine, step or constant [default: {DEFAULTS['schedule']}]")] = None,
     patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a better validation accuracy")] = None,

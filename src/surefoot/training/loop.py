@@ -15,6 +15,7 @@ from ..models.classifier import Classifier
 from ..models.prediction import pick_device
 from ..objectives.base import Objective
 from ..objectives.methods import build_objective
+from ..schemas import any_spelling
 from ..seeds import generator, global_seed
 from .checkpointing import Progress, load_state, save_state
 from .engine import Engine, build_engine
@@ -26,6 +27,7 @@ from .runs import Run, begin_run, finish_run, finished_run, keep_best, write_his
 from .validation import check_arguments, is_better, should_stop, validate
 
 
+@any_spelling
 def fit(
     model: Classifier,
     objective: Objective | str,
