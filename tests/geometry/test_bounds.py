@@ -19,8 +19,8 @@ from surefoot.geometry import (
     separation_bound,
     spectral_complexity,
 )
-from surefoot.geometry.layer_norms import LayerCall, frobenius_norm, layer_calls, spectral_norm
-from surefoot.geometry.layer_separation import held_out_losses
+from surefoot.geometry.bounds import held_out_losses
+from surefoot.geometry.complexity import LayerCall, frobenius_norm, layer_calls, spectral_norm
 from surefoot.seeds import generator
 
 CONVOLUTIONS = [

@@ -9,7 +9,7 @@ from torch import nn
 
 from surefoot.errors import SurefootError
 from surefoot.geometry import certify, noisy_correct, radius_estimates
-from surefoot.geometry.smoothing_certificates import lower_bound
+from surefoot.geometry.certificates import lower_bound
 
 
 @pytest.fixture

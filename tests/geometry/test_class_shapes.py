@@ -7,7 +7,7 @@ from torch import nn
 import surefoot as sf
 from surefoot.errors import SurefootError
 from surefoot.geometry import class_shapes, hyperplane_distances, margins, scale_transformed
-from surefoot.geometry.class_extents import BLOCK, diameter
+from surefoot.geometry._margins import BLOCK, diameter
 from surefoot.models.observing import head_of, observed
 from surefoot.objectives.centroids import class_means
 from surefoot.objectives.discriminative import boundary_margin, compactness

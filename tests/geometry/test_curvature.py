@@ -16,7 +16,7 @@ from surefoot.geometry import (
     input_curvature,
     sampled_fisher_trace,
 )
-from surefoot.geometry.image_noise import base_seed, gaussian
+from surefoot.geometry.evaluation import base_seed, gaussian
 from surefoot.objectives.divergences import kl
 from surefoot.seeds import generator
 

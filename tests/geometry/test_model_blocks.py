@@ -7,7 +7,7 @@ from torch import nn
 import surefoot as sf
 from surefoot.errors import SurefootError
 from surefoot.geometry import main_blocks
-from surefoot.geometry.layer_features import pooled, pooled_square
+from surefoot.geometry.layers import pooled, pooled_square
 
 
 class Listed(nn.Module):

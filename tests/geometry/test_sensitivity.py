@@ -14,7 +14,7 @@ from surefoot.geometry import (
     robustness_radius,
     sensitivity,
 )
-from surefoot.geometry.image_noise import base_seed, gaussian
+from surefoot.geometry.evaluation import base_seed, gaussian
 from surefoot.seeds import generator
 
 

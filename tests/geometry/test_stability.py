@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from surefoot.geometry import curvature_bounds, hessian_curvature, hessian_eigenvalues, loss_change_bound, noise_stability
-from surefoot.geometry.image_noise import base_seed, gaussian
+from surefoot.geometry.evaluation import base_seed, gaussian
 from surefoot.models.observing import head_of, observed
 from surefoot.seeds import generator
 

@@ -1,4 +1,4 @@
-"""The last linear layer as a weight matrix and a bias in a precision that sums can bear."""
+"""The last linear layer as a weight matrix and a bias in a precision that sums can bear, and what it predicts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from ..errors import require
 from ..types import Features, Logits
+from .evaluation import slices
 
 
 def weights_of(head: nn.Linear) -> tuple[Tensor, Tensor]:
@@ -40,3 +41,17 @@ def check_features(features: Features, dimensions: int) -> None:
     fits = features.ndim == 2 and features.shape[1] == dimensions
     require(fits, "features", f"images x {dimensions} dimensions", tuple(features.shape))
     require(features.is_floating_point(), "features", "floating point", features.dtype)
+
+
+def answers(head: nn.Linear, features: Features, batch_size: int, progress: bool) -> tuple[Tensor, Tensor]:
+    """The predicted class of each feature and its probability."""
+    weight, bias = weights_of(head)
+    check_features(features, weight.shape[1])
+    classes = torch.empty(len(features), dtype=torch.long, device=features.device)
+    confidence = torch.empty(len(features), dtype=weight.dtype, device=features.device)
+    with torch.no_grad():
+        for part in slices(len(features), batch_size, progress, "answers"):
+            logits = torch.addmm(bias, features[part].to(weight.dtype), weight.T)
+            best, classes[part] = logits.max(1)
+            confidence[part] = (best - logits.logsumexp(1)).exp()
+    return classes, confidence

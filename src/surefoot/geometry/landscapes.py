@@ -13,8 +13,7 @@ from ..attacks.guarding import untouched
 from ..errors import require
 from ..seeds import draw
 from ..types import Images, Labels, Logits, check_labels
-from .batching import slices
-from .boundary import checked_labels, prepared
+from .evaluation import checked_labels, prepared, slices
 
 
 @dataclass(frozen=True)

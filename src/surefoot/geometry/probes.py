@@ -13,10 +13,12 @@ from torch.nn import functional as F
 from ..data.dataset import Dataset
 from ..errors import require
 from ..types import Features, Labels, check_labels
-from .feature_passes import observed_features
+from .features import observed_features
 from .heads import at_least_single
 
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+
 Labelled = tuple[Features, Labels]
 
 

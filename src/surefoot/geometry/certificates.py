@@ -13,10 +13,11 @@ from ..errors import require
 from ..models.observing import evaluating
 from ..seeds import derive
 from ..types import Images, Labels, check_labels, finite_logits
-from .batching import slices
-from .boundary import checked_labels, prepared
+from .evaluation import checked_labels, prepared, slices
 
 BLOCK = 32  # draws at a time for one image, whatever the batch size, so that batches do not change the noise
+
+
 ABSTAINED = -1
 
 

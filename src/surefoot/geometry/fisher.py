@@ -1,4 +1,4 @@
-"""The Fisher information of the answer about the pixels (magnma Eq. 7 to 10): its trace and its spectrum."""
+"""The Fisher information of the predictions about the pixels (magnma Eq. 7 to 10): its trace and its spectrum."""
 
 from __future__ import annotations
 
@@ -11,11 +11,24 @@ from torch import Tensor, nn
 from ..attacks.gradients import NoGradient
 from ..errors import require
 from ..types import Images
-from .batching import slices
-from .boundary import norms, prepared
-from .image_noise import base_seed
-from .steadiness import steady
-from .traces import Trace, trace_of
+from .evaluation import base_seed, norms, prepared, slices, steady
+
+
+@dataclass(frozen=True)
+class Trace:
+    """For each image: `values`, and their standard `errors` where they come from draws; `method` says how."""
+
+    values: Tensor
+    errors: Tensor | None
+    draws: int  # 0 where it is exact
+    method: str
+
+
+def trace_of(found: list[Tensor], method: str) -> Trace:
+    """Means and standard errors of draws x images, batch after batch."""
+    table = torch.cat(found, 1)
+    errors = table.std(0) / len(table) ** 0.5 if len(table) > 1 else torch.full_like(table[0], torch.nan)
+    return Trace(table.mean(0), errors, len(table), method)
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,37 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..attacks.gradients import NoGradient
 from ..models.observing import evaluating
 from ..types import Images
 
 ARITHMETIC = "add sub neg mean sum mul div mm bmm addmm baddbmm addbmm matmul linear convolution mkldnnconvolution"
+
+
 SHAPES = (
     "t view viewas reshape reshapealias unsafeview transpose permute squeeze unsqueeze expand clone alias copyslices copys"
     " tocopy cat stack slice select split splitwithsizes unbind index flip roll constantpadnd reflectionpad2d replicationpad2d"
     " asstrided"
 )
+
+
 POOLING = (
     "avgpool1d avgpool2d adaptiveavgpool2d mkldnnadaptiveavgpool2d maxpool1d maxpool2dwithindices adaptivemaxpool2d"
     " upsamplebilinear2d upsamplenearest2d upsamplebicubic2d"
 )
+
+
 NORMS = "nativebatchnorm cudnnbatchnorm"  # an affine map in evaluation mode
+
+
 KINKS = "relu leakyrelu prelukernel threshold hardtanh clamp clampmin clampmax abs max min amax amin maximum minimum where"
+
+
 KNOWN = {"accumulategrad", *" ".join((ARITHMETIC, SHAPES, POOLING, NORMS, KINKS)).split()}
+
+
 PRODUCTS = {"mul": 0, "mm": 0, "bmm": 0, "matmul": 0, "linear": 0, "convolution": 0, "addmm": 1, "baddbmm": 1, "addbmm": 1}
 
 
@@ -81,3 +93,33 @@ def depending(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
                 found[child] = None
                 starts.append(child)
     return list(found)
+
+
+def layer_with(model: nn.Module, images: Images, operation: str) -> str | None:
+    """The name of the first innermost layer that calls an operation, seen in autograd's graph."""
+    found: list[str] = []
+    wanted = operation.replace("_", "").lower()
+    names = {layer: name for name, layer in model.named_modules()}
+
+    def look(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if not found and isinstance(output, Tensor):
+            ends = {value.grad_fn for value in inputs if isinstance(value, Tensor)}
+            waiting, seen = [output.grad_fn], set(ends)
+            while waiting:
+                node = waiting.pop()
+                if node is None or node in seen:
+                    continue
+                seen.add(node)
+                if node.name().lower().startswith(wanted):
+                    found.append(names[layer])
+                    return
+                waiting += [parent for parent, _ in node.next_functions]
+
+    hooks = [layer.register_forward_hook(look) for layer in names if layer is not model]
+    try:
+        with torch.enable_grad():
+            model(images[:1])
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found[0] if found else None

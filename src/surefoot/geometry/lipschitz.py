@@ -1,4 +1,4 @@
-"""How far an image may move before its class can change, if the sampled Lipschitz constants were the true ones."""
+"""Local Lipschitz constants, from samples and from gradients, and the radii that they suggest (macs Thm 4.5, Cor. 4.6)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..errors import require
+from ..errors import SurefootError, require
 from ..models.logit_margins import logit_margins
-from ..types import Images, Labels, Logits, finite_logits
-from .batching import slices
-from .boundary import checked_labels, norms, prepared
-from .image_noise import base_seed, gaussian
-from .steadiness import steady
+from ..types import Images, Labels, Logits, check_labels, finite_logits
+from .evaluation import base_seed, checked_labels, gaussian, norms, prepared, slices, steady
 
 NOTE = (
     "An estimate, not a certificate: a Lipschitz constant from samples is a lower bound of the true one (by about the square"
@@ -88,3 +85,53 @@ def radius_estimates(
 def difference_moves(moved: Logits, labels: Labels) -> Tensor:
     """max over j != y of |g_yj(z) - g_yj(x)|, from how far each logit moved."""
     return (moved.gather(1, labels.unsqueeze(1)) - moved).abs().amax(1)
+
+
+@dataclass(frozen=True)
+class LocalLipschitz:
+    """For each image: `values` is max over rivals j of ||grad (f_y - f_j)||_2 at the image.
+
+    `radii` is the first-order distance min over rivals of (f_y - f_j) / ||grad (f_y - f_j)||, 0 where the answer is wrong;
+    exact for a linear net.
+    """
+
+    values: Tensor
+    radii: Tensor
+    rivals: int
+    note: str = NOTE
+
+
+def local_lipschitz(
+    model: nn.Module, images: Images, labels: Labels, *, rivals: int = 9, batch_size: int = 256, progress: bool = False
+) -> LocalLipschitz:
+    """Gradient norms of logit differences to the `rivals` classes with the largest logits (L_g of macs Thm 4.5 as r goes to 0).
+
+    One backward pass for each rival. Around a kink, and further away, the net may be steeper: this is no upper bound.
+    """
+    require(rivals >= 1, "rivals", "at least 1", rivals)
+    images, labels = prepared(model, images), checked_labels(labels, images)
+    steepest, nearest = [], []
+    count = rivals
+    with steady(model), torch.enable_grad():
+        for part in slices(len(images), batch_size, progress, "local slopes"):
+            points = images[part].clone().requires_grad_()
+            logits = model(points)
+            right = check_labels(labels[part].to(images.device), logits.shape[1], len(points)).unsqueeze(1)
+            count = min(rivals, logits.shape[1] - 1)
+            others = logits.detach().scatter(1, right, -torch.inf).topk(count, 1).indices
+            gaps = logits.gather(1, right) - logits.gather(1, others)
+            slopes = []
+            for rival in range(count):
+                slopes.append(norms(slope(gaps[:, rival], points, keep=rival + 1 < count)))
+            steep = torch.stack(slopes, 1)
+            steepest.append(steep.amax(1))
+            nearest.append((gaps.detach() / steep).amin(1).clamp_min(0))
+    return LocalLipschitz(torch.cat(steepest), torch.cat(nearest), count)
+
+
+def slope(gaps: Tensor, points: Images, keep: bool) -> Tensor:
+    """The gradient of each image's number at the pixels; `keep` for another one after it."""
+    found = torch.autograd.grad(gaps.sum(), points, retain_graph=keep, allow_unused=True)[0] if gaps.requires_grad else None
+    if found is None:
+        raise SurefootError("The model does not react to its input: no gradient reaches the images.")
+    return found

@@ -1,22 +1,75 @@
-"""Trace and extreme eigenvalues of the loss's Hessian at the pixels, for all images of a batch at once."""
+"""The loss's Hessian at the pixels: products with vectors, trace, extreme eigenvalues, and how far the loss can change."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ..attacks.gradients import NoGradient
 from ..errors import SurefootError, require
+from ..models.observing import bare
 from ..types import Images, Labels
-from .batching import slices
-from .boundary import checked_labels, column, norms, prepared
-from .fisher_information import fisher_trace
-from .hessian_products import HessianProducts
-from .image_noise import base_seed, gaussian, signs
-from .piecewise_linear import curved_operation
-from .steadiness import steady
-from .traces import Trace, trace_of
+from .autograd_graph import curved_operation, layer_with
+from .evaluation import (
+    base_seed,
+    checked_labels,
+    column,
+    gaussian,
+    loss_gradient,
+    losses,
+    norms,
+    prepared,
+    signs,
+    slices,
+    steady,
+)
+from .fisher import Trace, fisher_trace, trace_of
+
+
+class HessianProducts:
+    """v -> H v for every image of a batch at once, H the Hessian of the cross-entropy at the pixels.
+
+    One forward and backward pass when it is made, one more backward pass for each product; the graph is kept in between.
+    """
+
+    def __init__(self, model: nn.Module, images: Images, labels: Labels) -> None:
+        self.model = bare(model)  # compiled code has one derivative only
+        self.points = images.detach().clone().requires_grad_()
+        with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the fused attention kernels have one derivative only
+            loss = losses(labels)(self.model(self.points)).sum()
+            if not loss.requires_grad:
+                raise NoGradient(model)
+            try:
+                self.gradient = torch.autograd.grad(loss, self.points, create_graph=True)[0]
+            except RuntimeError as error:
+                raise self._explained(error) from error
+
+    def __call__(self, vectors: Tensor) -> Tensor:
+        if not self.gradient.requires_grad:  # a loss that is linear in the pixels
+            return torch.zeros_like(vectors)
+        try:
+            found = torch.autograd.grad(self.gradient, self.points, vectors, retain_graph=True, allow_unused=True)[0]
+        except RuntimeError as error:
+            raise self._explained(error) from error
+        return torch.zeros_like(vectors) if found is None else found
+
+    def _explained(self, error: RuntimeError) -> Exception:
+        """The same error as one line that names the layer, if it is about a missing second derivative."""
+        text = str(error)
+        operation = re.search(r"derivative for aten::(\w+?)_backward is not implemented", text)
+        if operation is None and "once_differentiable" not in text:
+            return error
+        name = operation[1] if operation else "once_differentiable"
+        layer = layer_with(self.model, self.points, name) if operation else None
+        where = f"its layer '{layer}' uses {name}" if layer is not None else f"it uses {name}"
+        return SurefootError(
+            f"{type(self.model).__name__} cannot be differentiated twice: {where}, which has no second derivative;"
+            " input_curvature needs first derivatives only."
+        )
 
 
 @dataclass(frozen=True)
@@ -131,3 +184,45 @@ def orthogonalised(vectors: Tensor, basis: list[Tensor]) -> Tensor:
         for known in basis:
             vectors = vectors - column((vectors * known).flatten(1).sum(1), vectors) * known
     return vectors
+
+
+NOTE = (
+    "Holds up to o(distance^2), for one-hot labels; Eq. 11 takes the Hessian as positive semidefinite, which it is for"
+    " piecewise linear nets: elsewhere read `two_sided`. Lanczos approaches the eigenvalue from below."
+)
+
+
+@dataclass(frozen=True)
+class LossChange:
+    """For each image: `values` is magnma Eq. 11 without its rest; `two_sided` takes the largest |eigenvalue| instead."""
+
+    values: Tensor
+    two_sided: Tensor
+    gradient_norms: Tensor
+    largest_eigenvalues: Tensor
+    distance: float
+    note: str = NOTE
+
+
+def loss_change_bound(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    distance: float = 0.1,
+    steps: int = 20,
+    generator: torch.Generator | None = None,
+    *,
+    batch_size: int = 32,
+    progress: bool = False,
+) -> LossChange:
+    """||d|| ||grad l|| + lambda_max ||d||^2 / 2 for ||d|| = `distance` (magnma Eq. 11); `steps` are Lanczos'."""
+    require(distance > 0, "distance", "positive", distance)
+    found = hessian_eigenvalues(model, images, labels, steps, generator, batch_size=batch_size, progress=progress)
+    images, labels = prepared(model, images), checked_labels(labels, images)
+    with steady(model):
+        parts = slices(len(images), batch_size, progress, "loss gradients")
+        slopes = torch.cat([norms(loss_gradient(model, images[part], labels[part].to(images.device))) for part in parts])
+    absolute = torch.maximum(found.values.abs(), found.smallest.abs())
+    linear, square = distance * slopes, distance**2 / 2
+    bounds = linear + square * found.values, linear + square * absolute
+    return LossChange(bounds[0], bounds[1], slopes, found.values, distance)
