@@ -1,4 +1,4 @@
-"""Whether a net is piecewise linear in its input, read off autograd's graph of one pass."""
+"""The operations of a model, read off autograd's graph of one pass."""
 
 from __future__ import annotations
 
@@ -15,30 +15,18 @@ from ..models.observing import evaluating
 from ..types import Images
 
 ARITHMETIC = "add sub neg mean sum mul div mm bmm addmm baddbmm addbmm matmul linear convolution mkldnnconvolution"
-
-
 SHAPES = (
     "t view viewas reshape reshapealias unsafeview transpose permute squeeze unsqueeze expand clone alias copyslices copys"
     " tocopy cat stack slice select split splitwithsizes unbind index flip roll constantpadnd reflectionpad2d replicationpad2d"
     " asstrided"
 )
-
-
 POOLING = (
     "avgpool1d avgpool2d adaptiveavgpool2d mkldnnadaptiveavgpool2d maxpool1d maxpool2dwithindices adaptivemaxpool2d"
     " upsamplebilinear2d upsamplenearest2d upsamplebicubic2d"
 )
-
-
 NORMS = "nativebatchnorm cudnnbatchnorm"  # an affine map in evaluation mode
-
-
 KINKS = "relu leakyrelu prelukernel threshold hardtanh clamp clampmin clampmax abs max min amax amin maximum minimum where"
-
-
 KNOWN = {"accumulategrad", *" ".join((ARITHMETIC, SHAPES, POOLING, NORMS, KINKS)).split()}
-
-
 PRODUCTS = {"mul": 0, "mm": 0, "bmm": 0, "matmul": 0, "linear": 0, "convolution": 0, "addmm": 1, "baddbmm": 1, "addbmm": 1}
 
 

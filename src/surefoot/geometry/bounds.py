@@ -73,8 +73,6 @@ NOTE = (
     "The bound needs disjoint balls and the whole state of the earlier layer. The estimate is log 2 minus the held-out loss of"
     " a linear classifier of the two classes, so it lies below the divergence itself, but for sampling error. In nats."
 )
-
-
 STRENGTHS = (1e-3, 1e-1, 10.0)
 
 

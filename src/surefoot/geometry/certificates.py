@@ -16,8 +16,6 @@ from ..types import Images, Labels, check_labels, finite_logits
 from .evaluation import checked_labels, prepared, slices
 
 BLOCK = 32  # draws at a time for one image, whatever the batch size, so that batches do not change the noise
-
-
 ABSTAINED = -1
 
 

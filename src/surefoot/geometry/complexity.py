@@ -23,8 +23,6 @@ COMPLEXITY_NOTE = (
     "Def. 4.1 is for layers one after the other: shortcuts and attention are not in it, and layers other than linear,"
     " convolution and batch norm are left out by name."
 )
-
-
 TERM_NOTE = (
     "A term of Thm 4.2, not a bound: the theorem hides constants and logarithms, and the term is usually far above 1. For"
     " models of one architecture on the same data a smaller one is better."

@@ -1,4 +1,4 @@
-"""Are decision regions cones around the origin? Move each feature to the origin and see when its class changes."""
+"""Whether decision regions are cones around the origin: cone index, dependence on the bias, angles of confident features."""
 
 from __future__ import annotations
 

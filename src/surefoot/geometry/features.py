@@ -1,4 +1,4 @@
-"""Features and logits of any model on images, a batch at a time, with the model left as it was."""
+"""Penultimate features: their size and direction, how attacks move them, and all statistics of a representation space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What any block of a model gives, pooled to one vector an image."""
+"""Features of any block of a model: which blocks there are, what they give, and projections to look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A representation space of two or three dimensions, ready to be drawn (representation-space Fig. 1, 2, 4, 9-12)."""
+"""A representation space of two or three dimensions, ready to be drawn (representation-space Fig. 1, 2, 4, 5, 9-12)."""
 
 from __future__ import annotations
 
@@ -171,8 +171,6 @@ FAR_WEIGHT = [
     *([0.1318, -0.0165], [0.2245, 0.0709], [0.2630, 0.1030], [0.2881, 0.1138], [0.2947, 0.1381]),
     *([0.3189, 0.1362], [0.3195, 0.1567], [0.3323, 0.1654], [0.3482, 0.1684], [0.3619, 0.1806]),
 ]  # App. G.1
-
-
 FAR_BIAS = [15.705, 9.045, 5.644, 3.144, 0.834, -1.286, -3.442, -5.799, -8.489, -11.972]
 
 

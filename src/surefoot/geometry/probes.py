@@ -17,8 +17,6 @@ from .features import observed_features
 from .heads import at_least_single
 
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-
-
 Labelled = tuple[Features, Labels]
 
 

@@ -16,17 +16,9 @@ from .autograd_graph import POOLING, SHAPES, depending, operation_name
 from .evaluation import prepared
 
 CHECKED = 256  # images on which the two models are compared
-
-
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
-
-
 KEEPING = "relu leakyrelu prelukernel mean sum mul div add max amax"  # positive factors
-
-
 HOMOGENEOUS = {*SHAPES.split(), *POOLING.split(), *KEEPING.split()}
-
-
 RULE = (
     "the scale transformation needs features that come out of one linear or convolution layer, with its batch norm if it has"
     " one, through nothing but ReLU, leaky ReLU, pooling, flattening or dropout"
