@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..errors import require
 from ..models.logit_margins import logit_margins
 from ..types import Features, Images, Labels, Logits, check_labels
-from .evaluation import checked_labels, prepared, slices, steady
-from .heads import in_place_of, logits_at, weights_of
+from .evaluation import checked_labels, deterministic, prepared, slices
+from .heads import logits_at, prepared_features, weights_of
+
+BLOCK = 1024  # features against features at a time
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class LogitStatistics:
 def logits_of(model: nn.Module, images: Images, batch_size: int = 256, progress: bool = False) -> Logits:
     """The logits of all images, in evaluation mode and the model's own dtype, without gradient."""
     images = prepared(model, images)
-    with steady(model), torch.no_grad():
+    with deterministic(model), torch.no_grad():
         return torch.cat([model(images[part]) for part in slices(len(images), batch_size, progress, "logits")])
 
 
@@ -78,21 +79,17 @@ def hyperplane_distances(
     """The signed distance of each feature from the nearest hyperplane of its class: positive on the side of the class.
 
     The class is the label, or the predicted one where no labels are given; then the distance is never negative and is the
-    least that a feature must move to change the answer.
+    least that a feature must move to change the prediction.
     """
-    require(features.ndim == 2 and len(features) > 0, "features", "at least one, images x dimensions", tuple(features.shape))
-    features = in_place_of(head, features)
+    features = prepared_features(head, features)
     if labels is not None:
         labels = check_labels(labels, head.out_features, len(features)).to(features.device)
-    between, found = weight_distances(head), []
+    between, distances = weight_distances(head), []
     with torch.no_grad():
         for part in slices(len(features), batch_size, progress, "hyperplanes"):
             classes = logits_at(head, features[part]).argmax(1) if labels is None else labels[part]
-            found.append(signed_distances(head, features[part], classes, between).amin(1))
-    return torch.cat(found)
-
-
-BLOCK = 1024  # features against features at a time
+            distances.append(signed_distances(head, features[part], classes, between).amin(1))
+    return torch.cat(distances)
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,7 @@ def class_shapes(
     head: nn.Linear, features: Features, labels: Labels, *, batch_size: int = 4096, progress: bool = False
 ) -> ClassShapes:
     """Dispersion (discriminative Def. 3.1) and margin (Def. 5.1) of every class, exact, in memory of order n."""
-    require(features.ndim == 2 and len(features) > 0, "features", "at least one, images x dimensions", tuple(features.shape))
-    features = in_place_of(head, features)
+    features = prepared_features(head, features)
     labels = check_labels(labels, head.out_features, len(features)).to(features.device)
     between, unsigned, signed = weight_distances(head), [], []
     with torch.no_grad():
@@ -127,9 +123,9 @@ def class_shapes(
     near_signed = empty.scatter_reduce(0, labels, torch.cat(signed), "amin", include_self=False)
     widths = empty.clone()
     present = labels.unique().tolist()
-    for place in slices(len(present), 1, progress, "class dispersion"):
-        number = present[place.start]
-        widths[number] = diameter(features[labels == number])
+    for part in slices(len(present), 1, progress, "class dispersion"):
+        label = present[part.start]
+        widths[label] = diameter(features[labels == label])
     return ClassShapes(widths, near, near_signed, labels.bincount(minlength=head.out_features))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,13 @@ from ..objectives.divergences import kl
 from ..seeds import derive
 from ..types import Images, Labels, finite_logits
 from ._margins import margins
-from .evaluation import base_seed, checked_labels, gaussian, loss_gradient, losses, norms, prepared, slices, steady
+from .evaluation import base_seed, deterministic, gaussian, gradient_norms, losses, norms, prepared, prepared_batch, slices
+
+NOISES = {"gaussian": add_gaussian_noise, "uniform": add_uniform_noise}
+STABILITY_NOTE = (
+    "Thm 6.1 assumes a loss that is exactly quadratic and logits that are bounded, which exclude each other: numbers to compare"
+    " models by, not bounds that hold. K_max is the largest logit seen, and eta and l_out are means over draws."
+)
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,8 @@ def sensitivity(
     require(std > 0, "std", "positive", std)
     require(draws >= 1, "draws", "at least 1", draws)
     images, seed = prepared(model, images), base_seed(generator)
-    found = []
-    with steady(model), torch.no_grad():
+    batches = []
+    with deterministic(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "sensitivity"):
             clean = model(images[part])
             rows = []
@@ -74,8 +79,8 @@ def sensitivity(
                 change = (clean.softmax(1) - noisy.softmax(1)).abs().sum(1)
                 rows.append(torch.stack([slope, change, kl(clean, noisy).to(slope.dtype)]))
             table = torch.stack(rows)
-            found.append(torch.cat([table.mean(0), table[:, 0].amax(0, keepdim=True)]))
-    slopes, changes, divergences, largest = torch.cat(found, 1)
+            batches.append(torch.cat([table.mean(0), table[:, 0].amax(0, keepdim=True)]))
+    slopes, changes, divergences, largest = torch.cat(batches, 1)
     return Sensitivity(slopes, changes, divergences, largest, std, draws)
 
 
@@ -98,9 +103,6 @@ def margin_ratio(
     return MarginRatio(each, gaps, moved, whole, float(each.double().quantile(0.5)))
 
 
-NOISES = {"gaussian": add_gaussian_noise, "uniform": add_uniform_noise}
-
-
 def noisy_correct(
     model: nn.Module,
     images: Images,
@@ -115,7 +117,7 @@ def noisy_correct(
     """count(i): in how many of `draws` noisy copies each image gets its label (discriminative-noise 7.3).
 
     `level` is the deviation of "gaussian" and the amplitude of "uniform" noise, in pixel units; copies are clipped to [0, 1].
-    An image's noise depends on `seed` and its place alone, not on the batch.
+    An image's noise depends on `seed` and its index alone, not on the batch.
     """
     if noise not in NOISES:
         raise UnknownName("noise", noise, NOISES)
@@ -123,17 +125,11 @@ def noisy_correct(
     counts = torch.zeros(len(images), dtype=torch.long, device=images.device)
     with untouched(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "noise"):
-            places = torch.arange(part.start, part.stop)
-            for number in range(draws):
-                copies = NOISES[noise](images[part], level, seed=derive(seed, number, "noisy answers"), indices=places)
+            indices = torch.arange(part.start, part.stop)
+            for draw in range(draws):
+                copies = NOISES[noise](images[part], level, seed=derive(seed, draw, "noisy answers"), indices=indices)
                 counts[part] += finite_logits(model(copies)).argmax(1) == labels[part]
     return counts
-
-
-NOTE = (
-    "Thm 6.1 assumes a loss that is exactly quadratic and logits that are bounded, which exclude each other: numbers to compare"
-    " models by, not bounds that hold. K_max is the largest logit seen, and eta and l_out are means over draws."
-)
 
 
 @dataclass(frozen=True)
@@ -165,7 +161,7 @@ class CurvatureBounds:
     values: Tensor
     lower: Tensor
     stability: NoiseStability
-    note: str = NOTE
+    note: str = STABILITY_NOTE
 
 
 def noise_stability(
@@ -184,12 +180,12 @@ def noise_stability(
     require(std > 0, "std", "positive", std)
     require(distance > 0, "distance", "positive", distance)
     require(draws >= 1, "draws", "at least 1", draws)
-    images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
+    (images, labels), seed = prepared_batch(model, images, labels), base_seed(generator)
     head = head_of(model, images)
-    found, largest = [], 0.0
-    with steady(model), torch.no_grad():
+    batches, largest = [], 0.0
+    with deterministic(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "stability"):
-            loss = losses(labels[part].to(images.device))
+            loss = losses(labels[part])
             clean = observed(model, head, images[part])
             clean_loss = loss(clean.logits)
             largest = max(largest, float(clean.logits.abs().max()))
@@ -200,8 +196,8 @@ def noise_stability(
                 apart, loss_there = norms(noisy.features - clean.features), loss(noisy.logits)
                 outside = (apart > distance).to(apart.dtype)
                 rows.append(torch.stack([outside, outside * loss_there, apart, (loss_there - clean_loss).square()]))
-            found.append(torch.cat([torch.stack(rows).sum(0), clean_loss.unsqueeze(0)]))
-    out, out_loss, apart, change, clean_losses = torch.cat(found, 1)
+            batches.append(torch.cat([torch.stack(rows).sum(0), clean_loss.unsqueeze(0)]))
+    out, out_loss, apart, change, clean_losses = torch.cat(batches, 1)
     shares, outside = 1 - out / draws, out_loss / out
     return NoiseStability(shares, outside, clean_losses, apart / draws, change / draws, largest, std, distance, draws)
 
@@ -219,16 +215,14 @@ def curvature_bounds(
     progress: bool = False,
 ) -> CurvatureBounds:
     """The two sides of discriminative Thm 6.1 as numbers; its assumptions exclude each other (`note`)."""
-    run: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
-    prepared(model, images, half=False)
-    stability = noise_stability(model, images, labels, std, distance, draws, generator, **run)
-    images, labels = prepared(model, images), checked_labels(labels, images)
-    with steady(model):
-        parts = slices(len(images), batch_size, progress, "loss gradients")
-        slopes = [norms(loss_gradient(model, images[part], labels[part].to(images.device))) for part in parts]
+    images = prepared(model, images, half=False)
+    stability = noise_stability(
+        model, images, labels, std, distance, draws, generator, batch_size=batch_size, progress=progress
+    )
+    slopes = gradient_norms(model, images, labels, batch_size, progress)
     row = float(torch.linalg.vector_norm(head_of(model, images).weight.detach(), dim=1).max())
     eta, outside = stability.values, 1 - stability.values
     upper = 8 / std**4 * (eta * row**2 * distance**2 + 4 * outside * stability.largest_logit**2)
     moved = (outside * (stability.outside_losses - stability.clean_losses).square()).nan_to_num()
-    lower = 4 / std**4 * (moved - std**2 * torch.cat(slopes).square())
+    lower = 4 / std**4 * (moved - std**2 * slopes.square())
     return CurvatureBounds(upper, lower, stability)

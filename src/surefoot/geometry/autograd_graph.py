@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ..attacks.gradients import NoGradient
 from ..models.observing import evaluating
 from ..types import Images
+from .evaluation import forward_hooks
 
 ARITHMETIC = "add sub neg mean sum mul div mm bmm addmm baddbmm addbmm matmul linear convolution mkldnnconvolution"
 SHAPES = (
@@ -40,7 +41,7 @@ def curved_operation(model: nn.Module, images: Images) -> str | None:
         logits = model(points)
     if logits.grad_fn is None:
         raise NoGradient(model)
-    reached = depending(logits.grad_fn, lambda node: getattr(node, "variable", None) is points)
+    reached = dependent_nodes(logits.grad_fn, lambda node: getattr(node, "variable", None) is points)
     for node in reached:
         name = operation_name(node)
         kind = name.lower()
@@ -59,7 +60,7 @@ def operation_name(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name().split("::")[-1])
 
 
-def depending(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
+def dependent_nodes(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
     """The nodes of autograd's graph through which the nodes that are asked for reach the end; they themselves come first."""
     children: dict[Any, list[Any]] = defaultdict(list)
     seen, waiting, starts = {end}, [end], []
@@ -74,23 +75,23 @@ def depending(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
             if parent not in seen:
                 seen.add(parent)
                 waiting.append(parent)
-    found = dict.fromkeys(starts)
+    reached = dict.fromkeys(starts)
     while starts:
         for child in children[starts.pop()]:
-            if child not in found:
-                found[child] = None
+            if child not in reached:
+                reached[child] = None
                 starts.append(child)
-    return list(found)
+    return list(reached)
 
 
-def layer_with(model: nn.Module, images: Images, operation: str) -> str | None:
+def layer_of_operation(model: nn.Module, images: Images, operation: str) -> str | None:
     """The name of the first innermost layer that calls an operation, seen in autograd's graph."""
-    found: list[str] = []
+    layers: list[str] = []
     wanted = operation.replace("_", "").lower()
     names = {layer: name for name, layer in model.named_modules()}
 
     def look(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-        if not found and isinstance(output, Tensor):
+        if not layers and isinstance(output, Tensor):
             ends = {value.grad_fn for value in inputs if isinstance(value, Tensor)}
             waiting, seen = [output.grad_fn], set(ends)
             while waiting:
@@ -99,15 +100,10 @@ def layer_with(model: nn.Module, images: Images, operation: str) -> str | None:
                     continue
                 seen.add(node)
                 if node.name().lower().startswith(wanted):
-                    found.append(names[layer])
+                    layers.append(names[layer])
                     return
                 waiting += [parent for parent, _ in node.next_functions]
 
-    hooks = [layer.register_forward_hook(look) for layer in names if layer is not model]
-    try:
-        with torch.enable_grad():
-            model(images[:1])
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found[0] if found else None
+    with forward_hooks([layer for layer in names if layer is not model], look), torch.enable_grad():
+        model(images[:1])
+    return layers[0] if layers else None

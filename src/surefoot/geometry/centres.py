@@ -13,10 +13,11 @@ from torch.nn import functional as F
 from ..errors import UnknownName, require
 from ..types import Features, Labels, Predictions, check_labels
 from .evaluation import slices
-from .heads import answers, at_least_single, weights_of
+from .heads import at_least_single, head_predictions, weights_of
 from .statistics import cosines, pearson
 
 SCHEDULES = ("constant", "cosine")
+KINDS = ("class mean", "weight vector", "minimum-loss point")
 
 
 def class_centres(
@@ -101,9 +102,6 @@ def class_sums(features: Features, classes: Tensor, num_classes: int, batch_size
     return sums[:-1], counts[:-1].double()
 
 
-KINDS = ("class mean", "weight vector", "minimum-loss point")
-
-
 @dataclass(frozen=True)
 class CentreCorrelations:
     """Pearson r of confidence and cosine to each kind of centre, for the predicted class (representation-space Tab. 1)."""
@@ -114,10 +112,10 @@ class CentreCorrelations:
 
 @dataclass(frozen=True)
 class CentreStability:
-    """One row for each optimiser setting (representation-space Tab. 9).
+    """One row for each configuration of the optimiser (representation-space Tab. 9).
 
     `values` is Pearson r of confidence and cosine; `mean_cosine` and `least_cosine` compare the centres with those of the
-    default setting, over classes.
+    default configuration, over classes.
     """
 
     schedules: tuple[str, ...]
@@ -134,16 +132,16 @@ def confidence_correlation(
     """Pearson r of confidence and cosine to these centres (each classes x dimensions), for the predicted class."""
     for name, points in centres.items():
         require(points.shape == head.weight.shape, f"centres['{name}']", f"shaped {tuple(head.weight.shape)}", points.shape)
-    classes, confidence = answers(head, features, batch_size, progress)
-    found = [pearson(confidence, cosines(features, points, classes, batch_size)) for points in centres.values()]
-    return CentreCorrelations(tuple(centres), torch.tensor(found, dtype=torch.float64))
+    classes, confidence = head_predictions(head, features, batch_size, progress)
+    correlations = [pearson(confidence, cosines(features, points, classes, batch_size)) for points in centres.values()]
+    return CentreCorrelations(tuple(centres), torch.tensor(correlations, dtype=torch.float64))
 
 
 def centre_correlations(
     head: nn.Linear, features: Features, labels: Labels, batch_size: int = 1024, progress: bool = False
 ) -> CentreCorrelations:
     """The row of Tab. 1 for this head: class means, weight vectors, minimum-loss points."""
-    classes, _ = answers(head, features, batch_size, progress)
+    classes, _ = head_predictions(head, features, batch_size, progress)
     means = class_means(features, labels, classes, head.out_features)
     points = (means, head.weight.detach(), class_centres(head))
     return confidence_correlation(head, features, dict(zip(KINDS, points, strict=True)), batch_size, progress)
@@ -158,17 +156,17 @@ def centre_stability(
     batch_size: int = 1024,
     progress: bool = False,
 ) -> CentreStability:
-    """The minimum-loss points by every setting of Tab. 9 beside those of the default."""
-    classes, confidence = answers(head, features, batch_size, progress)
+    """The minimum-loss points by every configuration of Tab. 9 beside those of the default."""
+    classes, confidence = head_predictions(head, features, batch_size, progress)
     usual = class_centres(head)
-    settings = [(schedule, rate, count) for schedule in schedules for rate in learning_rates for count in steps]
+    configurations = [(schedule, rate, count) for schedule in schedules for rate in learning_rates for count in steps]
     rows = []
-    for part in slices(len(settings), 1, progress, "settings"):
-        schedule, rate, count = settings[part.start]
+    for part in slices(len(configurations), 1, progress, "centres"):
+        schedule, rate, count = configurations[part.start]
         points = class_centres(head, rate, count, schedule)
         agreement = F.cosine_similarity(points, usual, dim=1)
         r = pearson(confidence, cosines(features, points, classes, batch_size))
         rows.append([r, float(agreement.mean()), float(agreement.min())])
     columns = torch.tensor(rows, dtype=torch.float64).T
-    names, rates, counts = zip(*settings, strict=True)
+    names, rates, counts = zip(*configurations, strict=True)
     return CentreStability(names, rates, counts, columns[0], columns[1], columns[2])

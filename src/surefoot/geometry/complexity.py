@@ -17,7 +17,7 @@ from ..models.observing import bare, evaluating
 from ..seeds import generator
 from ..types import Images, Labels
 from ._margins import margins
-from .evaluation import prepared, slices
+from .evaluation import forward_hooks, prepared, slices
 
 COMPLEXITY_NOTE = (
     "Def. 4.1 is for layers one after the other: shortcuts and attention are not in it, and layers other than linear,"
@@ -27,6 +27,7 @@ TERM_NOTE = (
     "A term of Thm 4.2, not a bound: the theorem hides constants and logarithms, and the term is usually far above 1. For"
     " models of one architecture on the same data a smaller one is better."
 )
+CONVOLVE: dict[Any, Callable[..., Tensor]] = {nn.Conv1d: F.conv1d, nn.Conv2d: F.conv2d, nn.Conv3d: F.conv3d}
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class MarginTerm:
     note: str = TERM_NOTE
 
 
-def complexity_of(spectral: Tensor, frobenius: Tensor) -> float:
+def log_complexity(spectral: Tensor, frobenius: Tensor) -> float:
     """log R_f = sum log ||W||_2 + 3/2 log sum (||W||_F / ||W||_2)^(2/3)  (macs Def. 4.1)."""
     spectral, frobenius = spectral.double(), frobenius.double()
     if bool((spectral == 0).any()):
@@ -88,7 +89,7 @@ def spectral_complexity(
             call: LayerCall = calls[part.start]
             pairs.append((spectral_norm(call, images, steps), frobenius_norm(call, images)))
     spectral, frobenius = torch.tensor(pairs, dtype=torch.float64).T
-    logarithm = complexity_of(spectral, frobenius)
+    logarithm = log_complexity(spectral, frobenius)
     names = tuple(call.name for call in calls)
     return SpectralComplexity(names, spectral, frobenius, exponential(logarithm), logarithm, size, tuple(left_out))
 
@@ -106,20 +107,17 @@ def margin_term(
     """R_f B / (gamma sqrt(n)) and the share below the margin gamma, on training images (macs Thm 4.2)."""
     require(margin > 0, "margin", "positive", margin)
     gaps = margins(model, images, labels, batch_size=batch_size, progress=progress)
-    found = spectral_complexity(model, images, steps=steps, batch_size=batch_size, progress=progress)
+    complexity = spectral_complexity(model, images, steps=steps, batch_size=batch_size, progress=progress)
     count = len(gaps)
-    size = math.log(found.input_norm) if found.input_norm > 0 else -math.inf
-    logarithm = found.log_complexity + size - math.log(margin) - 0.5 * math.log(count)
+    size = math.log(complexity.input_norm) if complexity.input_norm > 0 else -math.inf
+    logarithm = complexity.log_complexity + size - math.log(margin) - 0.5 * math.log(count)
     below = float((gaps < margin).double().mean())
-    return MarginTerm(exponential(logarithm), logarithm, below, margin, count, found.input_norm, found)
+    return MarginTerm(exponential(logarithm), logarithm, below, margin, count, complexity.input_norm, complexity)
 
 
 def exponential(value: float) -> float:
     """e^value, infinite where that is too large for a float."""
     return math.exp(value) if value < 709 else math.inf
-
-
-CONVOLVE: dict[Any, Callable[..., Tensor]] = {nn.Conv1d: F.conv1d, nn.Conv2d: F.conv2d, nn.Conv3d: F.conv3d}
 
 
 @dataclass(frozen=True)
@@ -151,13 +149,8 @@ def layer_calls(model: nn.Module, images: Tensor) -> tuple[list[LayerCall], list
         elif any(True for _ in layer.parameters(recurse=False)):
             left_out.append(names[layer] or type(layer).__name__)
 
-    hooks = [layer.register_forward_hook(record) for layer in names]
-    try:
+    with forward_hooks(names, record):
         model(images)
-    finally:
-        for hook in hooks:
-            hook.remove()
-        output_before = None
     return calls, list(dict.fromkeys(left_out))
 
 
@@ -220,12 +213,12 @@ def spectral_norm(call: LayerCall, like: Tensor, steps: int = 500, tolerance: fl
     with torch.enable_grad():
         points = start.clone().requires_grad_()
         output = applied(call, points)
-    found, vector = 0.0, start / torch.linalg.vector_norm(start)
+    norm, vector = 0.0, start / torch.linalg.vector_norm(start)
     for _ in range(steps):
         moved = applied(call, vector)
-        before, found = found, float(torch.linalg.vector_norm(moved))
-        if found == 0 or found - before <= tolerance * found:
+        before, norm = norm, float(torch.linalg.vector_norm(moved))
+        if norm == 0 or norm - before <= tolerance * norm:
             break
         back = torch.autograd.grad(output, points, moved, retain_graph=True)[0]
         vector = back / torch.linalg.vector_norm(back)
-    return found
+    return norm

@@ -11,7 +11,7 @@ from ..errors import require
 from ..types import Features, Labels, check_labels
 from .centres import class_centres
 from .evaluation import slices
-from .heads import answers, at_least_single, check_features, weights_of
+from .heads import at_least_single, check_features, head_predictions, weights_of
 from .statistics import mean_and_deviation
 
 
@@ -77,23 +77,23 @@ def stepped_cone_index(
     require(steps >= 1, "steps", "at least 1", steps)
     weight, bias = weights_of(head)
     check_features(features, weight.shape[1])
-    found = torch.full((len(features),), float(steps), dtype=weight.dtype, device=features.device)
+    indices = torch.full((len(features),), float(steps), dtype=weight.dtype, device=features.device)
     with torch.no_grad():
         for part in slices(len(features), batch_size, progress, "steps"):
             products = features[part].to(weight.dtype) @ weight.T
             classes = (products + bias).argmax(1)
             for step in range(steps - 1, 0, -1):
                 changed = torch.add(bias, products, alpha=1 - step / steps).argmax(1) != classes
-                found[part][changed] = float(step)
-    return as_cone_index(found, steps)
+                indices[part][changed] = float(step)
+    return as_cone_index(indices, steps)
 
 
 @dataclass(frozen=True)
 class BiasDependence:
     """|b_c| and n'_c / n_c over classes (representation-space App. D, Tab. 6).
 
-    `values` is for each class the share of its correct answers that change without the bias; NaN for a class without any, which
-    `mean`, `std` and `largest` leave out.
+    `values` is for each class the share of its correct predictions that change without the bias; NaN for a class without any,
+    which `mean`, `std` and `largest` leave out.
     """
 
     values: Tensor
@@ -109,7 +109,7 @@ class BiasDependence:
 def bias_dependence(
     head: nn.Linear, features: Features, labels: Labels, batch_size: int = 1024, progress: bool = False
 ) -> BiasDependence:
-    """For each class, how many of its correct answers would change if the logits were W f instead of W f + b."""
+    """For each class, how many of its correct predictions would change if the logits were W f instead of W f + b."""
     weight, bias = weights_of(head)
     check_features(features, weight.shape[1])
     labels = check_labels(labels, len(weight), len(features))
@@ -119,10 +119,10 @@ def bias_dependence(
             products = features[part].to(weight.dtype) @ weight.T
             without[part] = products.argmax(1)
             with_bias[part] = products.add_(bias).argmax(1)
-    return tallied(bias, with_bias, without, labels)
+    return bias_dependence_of(bias, with_bias, without, labels)
 
 
-def tallied(bias: Tensor, with_bias: Tensor, without: Tensor, labels: Labels) -> BiasDependence:
+def bias_dependence_of(bias: Tensor, with_bias: Tensor, without: Tensor, labels: Labels) -> BiasDependence:
     """The shares from the classes with and without bias."""
     right = with_bias == labels
     counts = torch.bincount(labels[right], minlength=len(bias))
@@ -142,10 +142,10 @@ def tallied(bias: Tensor, with_bias: Tensor, without: Tensor, labels: Labels) ->
 
 @dataclass(frozen=True)
 class ConfidenceAngles:
-    """For each class, the two sure features that point furthest from the class centre, one to each side.
+    """For each class, the two confident features that point furthest from the class centre, one to each side.
 
     `values` is the angle between them in degrees, `sides` (classes x 2) their signed angles from the centre, clockwise first,
-    `places` their places among the features. NaN and -1 for a class that no feature is sure of.
+    `places` their indices among the features. NaN and -1 for a class without a confident feature.
     """
 
     threshold: float
@@ -163,7 +163,7 @@ def confidence_angles(
     """
     require(head.in_features == 2, "features", "of 2 dimensions", head.in_features)
     require(0 < threshold < 1, "threshold", "between 0 and 1", threshold)
-    classes, confidence = answers(head, features, max(len(features), 1), False)
+    classes, confidence = head_predictions(head, features, max(len(features), 1), False)
     middle = at_least_single(class_centres(head) if centres is None else centres)[classes]
     points = at_least_single(features)
     across = middle[:, 0] * points[:, 1] - middle[:, 1] * points[:, 0]

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from ..errors import require
 from ..types import Images, Labels
-from .evaluation import base_seed, checked_labels, gaussian, loss_gradient, prepared, slices, steady
+from .evaluation import base_seed, deterministic, gaussian, loss_gradient, prepared_batch, slices
 from .hessian import HessianProducts
-from .statistics import pearson
+from .statistics import mean_and_error, pearson
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ def input_curvature(
     """
     require(draws >= 1, "draws", "at least 1", draws)
     require(step > 0, "step", "positive", step)
-    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
-    found = []
-    with steady(model):
+    (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
+    batches = []
+    with deterministic(model):
         for part in slices(len(images), batch_size, progress, "curvature"):
-            points, right = images[part], labels[part].to(images.device)
+            points, right = images[part], labels[part]
             clean = loss_gradient(model, points, right)
             rows = []
             for draw in range(draws):
                 moved = gaussian(points, part.start, draw, seed).mul_(step).add_(points)
                 rows.append(squares(loss_gradient(model, moved, right).sub_(clean)) / step**2)
-            found.append(torch.stack(rows))
-    return summed(found, draws, step)
+            batches.append(torch.stack(rows))
+    return Curvature(*mean_and_error(batches), draws, step)
 
 
 def hessian_curvature(
@@ -74,26 +74,19 @@ def hessian_curvature(
     Needs a model that can be differentiated twice. For a ReLU net H is that of the linear piece the image lies in.
     """
     require(draws >= 1, "draws", "at least 1", draws)
-    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
-    found = []
-    with steady(model):
+    (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
+    batches = []
+    with deterministic(model):
         for part in slices(len(images), batch_size, progress, "Hessian"):
-            product = HessianProducts(model, images[part], labels[part].to(images.device))
+            product = HessianProducts(model, images[part], labels[part])
             rows = [squares(product(gaussian(images[part], part.start, draw, seed))) for draw in range(draws)]
-            found.append(torch.stack(rows))
-    return summed(found, draws, 0.0)
+            batches.append(torch.stack(rows))
+    return Curvature(*mean_and_error(batches), draws, 0.0)
 
 
 def squares(points: Tensor) -> Tensor:
     """The squared norm of everything that belongs to an image."""
     return points.flatten(1).square().sum(1)
-
-
-def summed(found: list[Tensor], draws: int, step: float) -> Curvature:
-    """Means and standard errors of draws x images."""
-    table = torch.cat(found, 1)
-    errors = table.std(0) / draws**0.5 if draws > 1 else torch.full_like(table[0], torch.nan)
-    return Curvature(table.mean(0), errors, draws, step)
 
 
 @dataclass(frozen=True)
@@ -107,7 +100,7 @@ class AccuracyByCurvature:
 
 @dataclass(frozen=True)
 class CurvatureByCount:
-    """Mean curvature (`values`) of the images with 0, 1, ... right answers out of `draws`, NaN where there is none (Fig. 9).
+    """Mean curvature (`values`) of the images with 0, 1, ... right predictions out of `draws`, NaN without any (Fig. 9).
 
     `correlation` is Pearson r over the groups, as the paper's; `image_correlation` over the images, which groups of very
     different sizes do not flatter.
@@ -144,7 +137,7 @@ def accuracy_by_curvature(
 
 
 def curvature_by_count(curvature: Tensor, counts: Tensor, draws: int = 10) -> CurvatureByCount:
-    """Mean curvature by the number of right answers, as `noisy_correct` counts them."""
+    """Mean curvature by the number of right predictions, as `noisy_correct` counts them."""
     check_pair(curvature, counts, "counts")
     inside = bool((counts >= 0).all() and (counts <= draws).all()) and not counts.is_floating_point()
     require(inside, "counts", f"whole numbers from 0 to {draws}", counts.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,8 +50,14 @@ def checked_labels(labels: Labels, images: Images) -> Labels:
     return differentiable(labels, images.device, torch.int64)
 
 
+def prepared_batch(model: nn.Module, images: Images, labels: Labels, half: bool = True) -> tuple[Images, Labels]:
+    """Images as `prepared` gives them, and their checked labels beside them."""
+    images = prepared(model, images, half)
+    return images, checked_labels(labels, images)
+
+
 def differentiable(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """The tensor without its graph, there and so; a copy if it was made in inference mode, where autograd may not use it."""
+    """The tensor without its graph on this device; a copy if it was made in inference mode, where autograd may not use it."""
     with torch.inference_mode(False):
         return (tensor.clone() if tensor.is_inference() else tensor.detach()).to(device, dtype)
 
@@ -68,7 +74,18 @@ def column(values: Tensor, like: Tensor) -> Tensor:
 
 
 @contextmanager
-def steady(model: nn.Module) -> Iterator[None]:
+def forward_hooks(layers: Iterable[nn.Module], hook: Callable[[nn.Module, Any, Any], None]) -> Iterator[None]:
+    """Call `hook` with every one of these layers, its inputs and its output, inside the block."""
+    handles = [layer.register_forward_hook(hook) for layer in layers]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def deterministic(model: nn.Module) -> Iterator[None]:
     """Evaluation mode; a model that draws anew at every call draws the same each time, and torch's generator is left alone.
 
     Otherwise the difference of two draws would count as the difference of two points.
@@ -86,7 +103,7 @@ def steady(model: nn.Module) -> Iterator[None]:
 
 
 def seeded(model: nn.Module, inputs: tuple[Any, ...]) -> None:
-    """Torch's generator at the same place before every pass."""
+    """The same seed for torch's generator before every pass."""
     torch.manual_seed(derive("steady"))
 
 
@@ -97,11 +114,11 @@ def base_seed(generator: torch.Generator | None) -> int:
 
 
 def gaussian(like: Images, first: int, draw: int, seed: int) -> Tensor:
-    """Draw number `draw` of N(0, 1) for the images from place `first` on, seeded by (seed, place, draw)."""
+    """Draw number `draw` of N(0, 1) for the images from index `first` on, seeded by (seed, index, draw)."""
     noise = torch.empty(like.shape, dtype=like.dtype)
     source = torch.Generator()
-    for place, row in enumerate(noise, first):
-        row.normal_(generator=source.manual_seed(derive(seed, place, draw)))
+    for index, row in enumerate(noise, first):
+        row.normal_(generator=source.manual_seed(derive(seed, index, draw)))
     return noise.to(like.device)
 
 
@@ -113,6 +130,14 @@ def signs(like: Images, first: int, draw: int, seed: int) -> Tensor:
 def loss_gradient(model: nn.Module, points: Images, labels: Labels) -> Tensor:
     """The gradient of the loss of each image: summed over the batch, which keeps images apart."""
     return one_gradient(model, points.detach().requires_grad_(), losses(labels))[0]
+
+
+def gradient_norms(model: nn.Module, images: Images, labels: Labels, batch_size: int, progress: bool) -> Tensor:
+    """||grad l(x)|| of every image."""
+    images, labels = prepared_batch(model, images, labels)
+    with deterministic(model):
+        parts = slices(len(images), batch_size, progress, "loss gradients")
+        return torch.cat([norms(loss_gradient(model, images[part], labels[part])) for part in parts])
 
 
 def losses(labels: Labels) -> Callable[[Logits], Tensor]:

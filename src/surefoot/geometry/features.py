@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ..attacks.balls import Ball
 from ..attacks.fast_gradient import fgsm
@@ -15,13 +14,15 @@ from ..attacks.gradients import input_gradient
 from ..attacks.guarding import untouched
 from ..errors import require
 from ..models.observing import head_of, observed
-from ..types import Features, Images, Labels, Logits, Outputs, check_images, check_labels
+from ..types import Features, Images, Labels, Outputs, check_images, check_labels
 from .centres import KINDS, CentreCorrelations, class_centres, class_sums
 from .collapse import NeuralCollapse, collapse_of
-from .cones import BiasDependence, ConeIndex, as_cone_index, last_crossing, tallied
-from .evaluation import slices
+from .cones import BiasDependence, ConeIndex, as_cone_index, bias_dependence_of, last_crossing
+from .evaluation import losses, slices
 from .heads import check_features, weights_of
 from .statistics import as_cosine, cosines, feature_norms, mean_and_deviation, pearson, root_mean_square
+
+Attack = Callable[[nn.Module, Images, Labels], Images]
 
 
 def observed_features(model: nn.Module, images: Images, batch_size: int = 256, progress: bool = False) -> Outputs:
@@ -71,12 +72,10 @@ def feature_statistics(features: Features, centres: Tensor, labels: Labels, batc
     """
     check_features(features, centres.shape[1])
     labels = check_labels(labels, len(centres), len(features))
-    rms = root_mean_square(features, batch_size)
-    cosine = cosines(features, centres, labels, batch_size)
-    return summarised(rms, cosine)
+    return feature_statistics_of(root_mean_square(features, batch_size), cosines(features, centres, labels, batch_size))
 
 
-def summarised(rms: Tensor, cosine: Tensor) -> FeatureStatistics:
+def feature_statistics_of(rms: Tensor, cosine: Tensor) -> FeatureStatistics:
     """With the means and deviations."""
     return FeatureStatistics(rms, cosine, *mean_and_deviation(rms), *mean_and_deviation(cosine))
 
@@ -96,15 +95,12 @@ def success_by_bin(values: Tensor, broken: Tensor, correct: Tensor, bins: int = 
     values, broken, correct = values[known].double(), broken[known], correct[known]
     low, high = (float(v) for v in values.aminmax())
     edges = torch.linspace(low, high, bins + 1, dtype=torch.float64, device=values.device)
-    place = torch.bucketize(values, edges[1:-1].contiguous(), right=True)
+    bin_of = torch.bucketize(values, edges[1:-1].contiguous(), right=True)
 
     def count(mask: Tensor) -> Tensor:
-        return torch.bincount(place[mask], minlength=bins)
+        return torch.bincount(bin_of[mask], minlength=bins)
 
-    return SuccessByBin(edges, torch.bincount(place, minlength=bins), count(broken) / count(correct))
-
-
-Attack = Callable[[nn.Module, Images, Labels], Images]
+    return SuccessByBin(edges, torch.bincount(bin_of, minlength=bins), count(broken) / count(correct))
 
 
 @dataclass(frozen=True)
@@ -172,18 +168,14 @@ def attack_path(
     features, predicted = [], []
     with untouched(model):
         for part in slices(len(images), batch_size, progress, "attack"):
-            points, right = images[part].detach(), labels[part]
+            points = images[part].detach()
             anchors = ball.anchors(points)
             seen = []
-
-            def measure(logits: Logits, right: Labels = right) -> Tensor:
-                return F.cross_entropy(logits, right, reduction="none")
-
             for step in range(steps + 1):
                 with torch.no_grad():
                     seen.append(observed(model, head, points))
                 if step < steps:
-                    gradient, _ = input_gradient(model, points, measure)
+                    gradient, _ = input_gradient(model, points, losses(labels[part]))
                     points = ball.step(points, gradient, size, anchors)
             features.append(torch.stack([outputs.features for outputs in seen]))
             predicted.append(torch.stack([outputs.logits.argmax(1) for outputs in seen]))
@@ -233,14 +225,14 @@ def representation_statistics(
     to_weight = as_cosine(along / torch.linalg.vector_norm(weight, dim=1).clamp_min(tiny)[classes], norms)
     angles = [cosines(features, means, classes, batch_size), to_weight]
     angles.append(cosines(features, class_centres(head), classes, batch_size))
-    found = torch.tensor([pearson(confidence, angle) for angle in angles], dtype=torch.float64)
+    correlations = torch.tensor([pearson(confidence, angle) for angle in angles], dtype=torch.float64)
     return RepresentationStatistics(
         float(right.double().mean()),
         confidence,
-        summarised(norms / weight.shape[1] ** 0.5, angles[-1]),
-        CentreCorrelations(KINDS, found),
+        feature_statistics_of(norms / weight.shape[1] ** 0.5, angles[-1]),
+        CentreCorrelations(KINDS, correlations),
         as_cone_index(100 * (1 - scale[right]), 100),
-        tallied(bias, classes, without, labels),
+        bias_dependence_of(bias, classes, without, labels),
         collapse_of(weight, features, labels, added(sums), added(counts), batch_size, progress),
     )
 

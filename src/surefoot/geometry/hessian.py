@@ -13,21 +13,27 @@ from ..attacks.gradients import NoGradient
 from ..errors import SurefootError, require
 from ..models.observing import bare
 from ..types import Images, Labels
-from .autograd_graph import curved_operation, layer_with
+from .autograd_graph import curved_operation, layer_of_operation
 from .evaluation import (
     base_seed,
-    checked_labels,
     column,
+    deterministic,
     gaussian,
-    loss_gradient,
+    gradient_norms,
     losses,
     norms,
     prepared,
+    prepared_batch,
     signs,
     slices,
-    steady,
 )
-from .fisher import Trace, fisher_trace, trace_of
+from .fisher import Trace, fisher_trace
+from .statistics import mean_and_error
+
+CHANGE_NOTE = (
+    "Holds up to o(distance^2), for one-hot labels; Eq. 11 takes the Hessian as positive semidefinite, which it is for"
+    " piecewise linear nets: elsewhere read `two_sided`. Lanczos approaches the eigenvalue from below."
+)
 
 
 class HessianProducts:
@@ -52,10 +58,10 @@ class HessianProducts:
         if not self.gradient.requires_grad:  # a loss that is linear in the pixels
             return torch.zeros_like(vectors)
         try:
-            found = torch.autograd.grad(self.gradient, self.points, vectors, retain_graph=True, allow_unused=True)[0]
+            product = torch.autograd.grad(self.gradient, self.points, vectors, retain_graph=True, allow_unused=True)[0]
         except RuntimeError as error:
             raise self._explained(error) from error
-        return torch.zeros_like(vectors) if found is None else found
+        return torch.zeros_like(vectors) if product is None else product
 
     def _explained(self, error: RuntimeError) -> Exception:
         """The same error as one line that names the layer, if it is about a missing second derivative."""
@@ -64,7 +70,7 @@ class HessianProducts:
         if operation is None and "once_differentiable" not in text:
             return error
         name = operation[1] if operation else "once_differentiable"
-        layer = layer_with(self.model, self.points, name) if operation else None
+        layer = layer_of_operation(self.model, self.points, name) if operation else None
         where = f"its layer '{layer}' uses {name}" if layer is not None else f"it uses {name}"
         return SurefootError(
             f"{type(self.model).__name__} cannot be differentiated twice: {where}, which has no second derivative;"
@@ -97,14 +103,14 @@ def hessian_trace(
 ) -> Trace:
     """Tr H(x) by Hutchinson's estimate, the mean of e^T H e over signs e, with exact Hessian-vector products."""
     require(draws >= 1, "draws", "at least 1", draws)
-    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
-    found = []
-    with steady(model):
+    (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
+    batches = []
+    with deterministic(model):
         for part in slices(len(images), batch_size, progress, "Hessian trace"):
-            product = HessianProducts(model, images[part], labels[part].to(images.device))
+            product = HessianProducts(model, images[part], labels[part])
             vectors = (signs(images[part], part.start, draw, seed) for draw in range(draws))
-            found.append(torch.stack([(vector * product(vector)).flatten(1).sum(1) for vector in vectors]))
-    return trace_of(found, "Hutchinson")
+            batches.append(torch.stack([(vector * product(vector)).flatten(1).sum(1) for vector in vectors]))
+    return Trace(*mean_and_error(batches), draws, "Hutchinson")
 
 
 def exact_hessian_trace(model: nn.Module, images: Images, *, batch_size: int = 256, progress: bool = False) -> Trace:
@@ -136,15 +142,15 @@ def hessian_eigenvalues(
     Memory: batch x steps x pixels.
     """
     require(steps >= 1, "steps", "at least 1", steps)
-    images, labels, seed = prepared(model, images, half=False), checked_labels(labels, images), base_seed(generator)
+    (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
     steps = min(steps, images[0].numel())
-    found = []
-    with steady(model):
+    batches = []
+    with deterministic(model):
         for part in slices(len(images), batch_size, progress, "Hessian eigenvalues"):
-            product = HessianProducts(model, images[part], labels[part].to(images.device))
+            product = HessianProducts(model, images[part], labels[part])
             starts = torch.stack([gaussian(images[part], part.start, step, seed) for step in range(steps)])
-            found.append(lanczos(product, starts))
-    largest, smallest, residuals = torch.cat(found, 1)
+            batches.append(lanczos(product, starts))
+    largest, smallest, residuals = torch.cat(batches, 1)
     return Eigenvalues(largest, smallest, residuals, steps)
 
 
@@ -186,12 +192,6 @@ def orthogonalised(vectors: Tensor, basis: list[Tensor]) -> Tensor:
     return vectors
 
 
-NOTE = (
-    "Holds up to o(distance^2), for one-hot labels; Eq. 11 takes the Hessian as positive semidefinite, which it is for"
-    " piecewise linear nets: elsewhere read `two_sided`. Lanczos approaches the eigenvalue from below."
-)
-
-
 @dataclass(frozen=True)
 class LossChange:
     """For each image: `values` is magnma Eq. 11 without its rest; `two_sided` takes the largest |eigenvalue| instead."""
@@ -201,7 +201,7 @@ class LossChange:
     gradient_norms: Tensor
     largest_eigenvalues: Tensor
     distance: float
-    note: str = NOTE
+    note: str = CHANGE_NOTE
 
 
 def loss_change_bound(
@@ -217,12 +217,8 @@ def loss_change_bound(
 ) -> LossChange:
     """||d|| ||grad l|| + lambda_max ||d||^2 / 2 for ||d|| = `distance` (magnma Eq. 11); `steps` are Lanczos'."""
     require(distance > 0, "distance", "positive", distance)
-    found = hessian_eigenvalues(model, images, labels, steps, generator, batch_size=batch_size, progress=progress)
-    images, labels = prepared(model, images), checked_labels(labels, images)
-    with steady(model):
-        parts = slices(len(images), batch_size, progress, "loss gradients")
-        slopes = torch.cat([norms(loss_gradient(model, images[part], labels[part].to(images.device))) for part in parts])
-    absolute = torch.maximum(found.values.abs(), found.smallest.abs())
+    ends = hessian_eigenvalues(model, images, labels, steps, generator, batch_size=batch_size, progress=progress)
+    slopes = gradient_norms(model, images, labels, batch_size, progress)
+    absolute = torch.maximum(ends.values.abs(), ends.smallest.abs())
     linear, square = distance * slopes, distance**2 / 2
-    bounds = linear + square * found.values, linear + square * absolute
-    return LossChange(bounds[0], bounds[1], slopes, found.values, distance)
+    return LossChange(linear + square * ends.values, linear + square * absolute, slopes, ends.values, distance)

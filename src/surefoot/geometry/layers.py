@@ -15,7 +15,9 @@ from ..corruptions.levels import add_gaussian_noise
 from ..errors import SurefootError, UnknownName, require
 from ..models.observing import bare, evaluating, head_of, is_compiled
 from ..types import Features, Images, Labels
-from .evaluation import slices
+from .evaluation import forward_hooks, slices
+
+MOST = 0.9  # of the weights: a part that holds more of them is looked into
 
 
 def pooled(output: Tensor) -> Features:
@@ -53,34 +55,24 @@ def block_features(
     for name in blocks:
         if name not in known or not name:
             raise UnknownName("block", name, [block for block in known if block])
+    layers = {known[name]: name for name in blocks}
     seen: dict[str, Tensor] = {}
-    found: dict[str, list[Features]] = {name: [] for name in blocks}
+    features: dict[str, list[Features]] = {name: [] for name in blocks}
 
-    def keep(name: str) -> Callable[[nn.Module, Any, Any], None]:
-        def hook(layer: nn.Module, inputs: Any, output: Any) -> None:
-            if not isinstance(output, Tensor):
-                raise SurefootError(f"Block '{name}' gives {type(output).__name__}, not a tensor; name one inside it.")
-            seen[name] = pool(output)
+    def record(layer: nn.Module, inputs: Any, output: Any) -> None:
+        if not isinstance(output, Tensor):
+            raise SurefootError(f"Block '{layers[layer]}' gives {type(output).__name__}, not a tensor; name one inside it.")
+        seen[layers[layer]] = pool(output)
 
-        return hook
-
-    hooks = [known[name].register_forward_hook(keep(name)) for name in found]
-    try:
-        with untouched(module), torch.no_grad():
-            for part in slices(len(images), batch_size, progress, "layers"):
-                seen.clear()
-                call(images[part])
-                for name, rows in found.items():
-                    if name not in seen:
-                        raise SurefootError(f"Block '{name}' was not called in the forward pass.")
-                    rows.append(seen[name])
-    finally:
-        for each in hooks:
-            each.remove()
-    return {name: torch.cat(rows) for name, rows in found.items()}
-
-
-MOST = 0.9  # of the weights: a part that holds more of them is looked into
+    with forward_hooks(layers, record), untouched(module), torch.no_grad():
+        for part in slices(len(images), batch_size, progress, "layers"):
+            seen.clear()
+            call(images[part])
+            for name, rows in features.items():
+                if name not in seen:
+                    raise SurefootError(f"Block '{name}' was not called in the forward pass.")
+                rows.append(seen[name])
+    return {name: torch.cat(rows) for name, rows in features.items()}
 
 
 def main_blocks(model: nn.Module, images: Images, count: int = 4) -> tuple[str, ...]:
@@ -92,37 +84,30 @@ def main_blocks(model: nn.Module, images: Images, count: int = 4) -> tuple[str, 
     module, few = bare(model), images[:2].detach()
     head = head_of(module, few)
     outputs, features = outputs_of(module, head, few)
-    found = sorted(stages(module, head, outputs), key=list(outputs).index)
-    if not found:
+    blocks = sorted(stages(module, head, outputs), key=list(outputs).index)
+    if not blocks:
         raise SurefootError(f"{type(module).__name__} has no blocks with weights before its last layer.")
     last = next((name for name, output in reversed(outputs.items()) if output is features), None)
-    if last is not None and last not in found and not gives(outputs[found[-1]], features):
-        found.append(last)
-    places = torch.linspace(0, len(found) - 1, min(count, len(found))).round().long() if count > 1 else [-1]
-    return tuple(found[int(place)] for place in places)
+    if last is not None and last not in blocks and not pools_to(outputs[blocks[-1]], features):
+        blocks.append(last)
+    indices = torch.linspace(0, len(blocks) - 1, min(count, len(blocks))).round().long() if count > 1 else [-1]
+    return tuple(blocks[int(index)] for index in indices)
 
 
 def outputs_of(module: nn.Module, head: nn.Linear, images: Images) -> tuple[dict[str, Tensor], Tensor]:
-    """What each module gives, by name in the order in which they ended, and what enters the head."""
+    """The output of each module, by name in the order in which they ended, and what enters the head."""
     outputs: dict[str, Tensor] = {}
     features: list[Tensor] = []
+    names = {layer: name for name, layer in module.named_modules() if name}
 
-    def keep(name: str) -> Any:
-        def hook(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-            if layer is head:
-                features.append(inputs[0])
-            elif isinstance(output, Tensor) and 2 <= output.ndim <= 4 and len(output) == len(images):
-                outputs[name] = output
+    def record(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if layer is head:
+            features.append(inputs[0])
+        elif isinstance(output, Tensor) and 2 <= output.ndim <= 4 and len(output) == len(images):
+            outputs[names[layer]] = output
 
-        return hook
-
-    hooks = [layer.register_forward_hook(keep(name)) for name, layer in module.named_modules() if name]
-    try:
-        with evaluating(module), torch.no_grad():
-            module(images)
-    finally:
-        for each in hooks:
-            each.remove()
+    with forward_hooks(names, record), evaluating(module), torch.no_grad():
+        module(images)
     return outputs, features[-1] if features else images
 
 
@@ -131,15 +116,15 @@ def stages(module: nn.Module, head: nn.Linear, outputs: dict[str, Tensor]) -> li
     known = dict(module.named_modules())
 
     def parts(name: str) -> list[str]:
-        """The parts of a module that were called; those inside a list, and those beside the head, in place of it."""
-        found: list[str] = []
+        """The parts of a module that were called; those inside a list, and those beside the head, instead of it."""
+        paths: list[str] = []
         for own, child in known[name].named_children():
             path = f"{name}.{own}" if name else own
             if child is head or not size(child):
                 continue
             inside = path not in outputs or any(layer is head for layer in child.modules())
-            found.extend(parts(path) if inside else [path])
-        return found
+            paths.extend(parts(path) if inside else [path])
+        return paths
 
     level = parts("")
     while True:
@@ -155,7 +140,7 @@ def size(module: nn.Module) -> int:
     return sum(weight.numel() for weight in module.parameters())
 
 
-def gives(output: Tensor, features: Tensor) -> bool:
+def pools_to(output: Tensor, features: Tensor) -> bool:
     """Whether the features are the pooled output."""
     own = pooled_square(output)
     return own.shape == features.shape and torch.allclose(own, features, rtol=1e-3, atol=1e-5)
@@ -163,7 +148,7 @@ def gives(output: Tensor, features: Tensor) -> bool:
 
 @dataclass(frozen=True)
 class LayerProjection:
-    """For each block (in the order of `blocks`) the places of the clean and of the noisy images: blocks x images x 2."""
+    """For each block (in the order of `blocks`) the coordinates of the clean and of the noisy images: blocks x images x 2."""
 
     blocks: tuple[str, ...]
     level: float
@@ -177,9 +162,9 @@ def pca(features: Features) -> Tensor:
     values = features.detach().double().cpu()
     values = values - values.mean(0)
     axes = torch.linalg.svd(values, full_matrices=False)[2][:2]
-    largest = axes.abs().argmax(1, keepdim=True)
-    places = values @ (axes * axes.gather(1, largest).sign()).T  # the sign of an axis is free: its largest entry is positive
-    return F.pad(places, (0, 2 - places.shape[1]))
+    largest = axes.abs().argmax(1, keepdim=True)  # the sign of an axis is free: its largest entry is positive
+    coordinates = values @ (axes * axes.gather(1, largest).sign()).T
+    return F.pad(coordinates, (0, 2 - coordinates.shape[1]))
 
 
 def tsne(features: Features, seed: int = 0, perplexity: float = 30.0) -> Tensor:
@@ -211,11 +196,10 @@ def layer_projection(
 ) -> LayerProjection:
     """Pooled features of each block for clean images and for the same with Gaussian noise of this level (clipped to [0, 1]).
 
-    Clean and noisy features of a block go through one projection together, so that their places can be compared.
+    Clean and noisy features of a block go through one projection together, so that their coordinates can be compared.
     """
     noisy = add_gaussian_noise(images, level, seed=seed)
     before = block_features(model, images, blocks, pool, batch_size, progress)
     after = block_features(model, noisy, blocks, pool, batch_size, progress)
-    both = [projection(torch.cat([before[name], after[name]])) for name in before]
-    places = torch.stack(both)
-    return LayerProjection(tuple(before), level, places[:, : len(images)], places[:, len(images) :], labels)
+    points = torch.stack([projection(torch.cat([before[name], after[name]])) for name in before])
+    return LayerProjection(tuple(before), level, points[:, : len(images)], points[:, len(images) :], labels)

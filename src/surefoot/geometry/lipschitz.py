@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from ..errors import SurefootError, require
 from ..models.logit_margins import logit_margins
 from ..types import Images, Labels, Logits, check_labels, finite_logits
-from .evaluation import base_seed, checked_labels, gaussian, norms, prepared, slices, steady
+from .evaluation import base_seed, deterministic, gaussian, norms, prepared_batch, slices
 
-NOTE = (
+RADIUS_NOTE = (
     "An estimate, not a certificate: a Lipschitz constant from samples is a lower bound of the true one (by about the square"
     " root of the dimension), so these radii are too large. For a certificate use randomised smoothing (certify)."
 )
@@ -32,7 +32,7 @@ class RadiusEstimates:
     difference_lipschitz: Tensor
     logit_lipschitz: Tensor
     reach: Tensor
-    note: str = NOTE
+    note: str = RADIUS_NOTE
 
 
 def robustness_radius(margins: Tensor, difference_lipschitz: Tensor, reach: Tensor | float = torch.inf) -> Tensor:
@@ -63,21 +63,21 @@ def radius_estimates(
     """
     require(std > 0, "std", "positive", std)
     require(draws >= 1, "draws", "at least 1", draws)
-    images, labels, seed = prepared(model, images), checked_labels(labels, images), base_seed(generator)
-    found = []
-    with steady(model), torch.no_grad():
+    (images, labels), seed = prepared_batch(model, images, labels), base_seed(generator)
+    batches = []
+    with deterministic(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "radius estimates"):
-            labels_here, clean = labels[part].to(images.device), finite_logits(model(images[part]))
-            gaps = logit_margins(clean, labels_here)
+            clean = finite_logits(model(images[part]))
+            gaps = logit_margins(clean, labels[part])
             steepest = gaps.new_zeros(2, len(gaps))
             shortest = torch.full_like(gaps, torch.inf)
             for draw in range(draws):
                 noise = std * gaussian(images[part], part.start, draw, seed)
                 lengths, moved = norms(noise), finite_logits(model(images[part] + noise)) - clean
-                slopes = torch.stack([difference_moves(moved, labels_here), moved.abs().amax(1)]) / lengths
+                slopes = torch.stack([difference_moves(moved, labels[part]), moved.abs().amax(1)]) / lengths
                 steepest, shortest = torch.maximum(steepest, slopes), torch.minimum(shortest, lengths)
-            found.append(torch.cat([gaps.unsqueeze(0), steepest, shortest.unsqueeze(0)]))
-    gaps, differences, logits, reach = torch.cat(found, 1)
+            batches.append(torch.cat([gaps.unsqueeze(0), steepest, shortest.unsqueeze(0)]))
+    gaps, differences, logits, reach = torch.cat(batches, 1)
     radii = robustness_radius(gaps, differences, reach), logit_radius(gaps, logits, reach)
     return RadiusEstimates(*radii, gaps, differences, logits, reach)
 
@@ -91,14 +91,14 @@ def difference_moves(moved: Logits, labels: Labels) -> Tensor:
 class LocalLipschitz:
     """For each image: `values` is max over rivals j of ||grad (f_y - f_j)||_2 at the image.
 
-    `radii` is the first-order distance min over rivals of (f_y - f_j) / ||grad (f_y - f_j)||, 0 where the answer is wrong;
+    `radii` is the first-order distance min over rivals of (f_y - f_j) / ||grad (f_y - f_j)||, 0 where the prediction is wrong;
     exact for a linear net.
     """
 
     values: Tensor
     radii: Tensor
     rivals: int
-    note: str = NOTE
+    note: str = RADIUS_NOTE
 
 
 def local_lipschitz(
@@ -109,29 +109,27 @@ def local_lipschitz(
     One backward pass for each rival. Around a kink, and further away, the net may be steeper: this is no upper bound.
     """
     require(rivals >= 1, "rivals", "at least 1", rivals)
-    images, labels = prepared(model, images), checked_labels(labels, images)
+    images, labels = prepared_batch(model, images, labels)
     steepest, nearest = [], []
     count = rivals
-    with steady(model), torch.enable_grad():
+    with deterministic(model), torch.enable_grad():
         for part in slices(len(images), batch_size, progress, "local slopes"):
             points = images[part].clone().requires_grad_()
             logits = model(points)
-            right = check_labels(labels[part].to(images.device), logits.shape[1], len(points)).unsqueeze(1)
+            right = check_labels(labels[part], logits.shape[1], len(points)).unsqueeze(1)
             count = min(rivals, logits.shape[1] - 1)
             others = logits.detach().scatter(1, right, -torch.inf).topk(count, 1).indices
             gaps = logits.gather(1, right) - logits.gather(1, others)
-            slopes = []
-            for rival in range(count):
-                slopes.append(norms(slope(gaps[:, rival], points, keep=rival + 1 < count)))
-            steep = torch.stack(slopes, 1)
-            steepest.append(steep.amax(1))
-            nearest.append((gaps.detach() / steep).amin(1).clamp_min(0))
+            gradients = (slope(gaps[:, rival], points, keep=rival + 1 < count) for rival in range(count))
+            slopes = torch.stack([norms(gradient) for gradient in gradients], 1)
+            steepest.append(slopes.amax(1))
+            nearest.append((gaps.detach() / slopes).amin(1).clamp_min(0))
     return LocalLipschitz(torch.cat(steepest), torch.cat(nearest), count)
 
 
 def slope(gaps: Tensor, points: Images, keep: bool) -> Tensor:
     """The gradient of each image's number at the pixels; `keep` for another one after it."""
-    found = torch.autograd.grad(gaps.sum(), points, retain_graph=keep, allow_unused=True)[0] if gaps.requires_grad else None
-    if found is None:
+    gradient = torch.autograd.grad(gaps.sum(), points, retain_graph=keep, allow_unused=True)[0] if gaps.requires_grad else None
+    if gradient is None:
         raise SurefootError("The model does not react to its input: no gradient reaches the images.")
-    return found
+    return gradient

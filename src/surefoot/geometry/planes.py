@@ -19,6 +19,11 @@ from .features import observed_features
 from .heads import at_least_single, weights_of
 
 RESOLUTION = {2: 201, 3: 31}
+FAR_WEIGHT = [
+    *([0.1318, -0.0165], [0.2245, 0.0709], [0.2630, 0.1030], [0.2881, 0.1138], [0.2947, 0.1381]),
+    *([0.3189, 0.1362], [0.3195, 0.1567], [0.3323, 0.1654], [0.3482, 0.1684], [0.3619, 0.1806]),
+]  # App. G.1
+FAR_BIAS = [15.705, 9.045, 5.644, 3.144, 0.834, -1.286, -3.442, -5.799, -8.489, -11.972]
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class RepresentationPlane:
     """Decision regions and confidence on a grid, and what lies in it.
 
     `axis` holds the coordinates of the grid, the same along each dimension; `classes` and `confidence` are indexed by them in
-    the order of the dimensions. `means` is NaN for a class without a correct answer.
+    the order of the dimensions. `means` is NaN for a class without a correct prediction.
     """
 
     axis: Tensor
@@ -165,13 +170,6 @@ def plane_snapshots(
         yield planes
     finally:
         hook.remove()
-
-
-FAR_WEIGHT = [
-    *([0.1318, -0.0165], [0.2245, 0.0709], [0.2630, 0.1030], [0.2881, 0.1138], [0.2947, 0.1381]),
-    *([0.3189, 0.1362], [0.3195, 0.1567], [0.3323, 0.1654], [0.3482, 0.1684], [0.3619, 0.1806]),
-]  # App. G.1
-FAR_BIAS = [15.705, 9.045, 5.644, 3.144, 0.834, -1.286, -3.442, -5.799, -8.489, -11.972]
 
 
 def far_regions(model: nn.Module, images: Images) -> None:

@@ -30,6 +30,13 @@ def mean_and_deviation(values: Tensor) -> tuple[float, float]:
     return float(mean), float((exact - mean).square().mean().sqrt())
 
 
+def mean_and_error(batches: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Mean over draws and its standard error (NaN for one draw) of each image; the batches are draws x images."""
+    table = torch.cat(batches, 1)
+    errors = table.std(0) / len(table) ** 0.5 if len(table) > 1 else torch.full_like(table[0], torch.nan)
+    return table.mean(0), errors
+
+
 def cosines(features: Features, centres: Tensor, classes: Tensor, batch_size: int = 1024) -> Tensor:
     """The cosine of each feature and the centre of its class; 0 where one of them is 0, NaN where there is no centre."""
     norms = feature_norms(features, batch_size)
@@ -48,10 +55,10 @@ def as_cosine(along: Tensor, norms: Tensor) -> Tensor:
 
 def feature_norms(features: Features, batch_size: int = 1024) -> Tensor:
     """The length of each feature, in float32 at least."""
-    found = torch.empty(len(features), dtype=at_least_single(features[:0]).dtype, device=features.device)
+    norms = torch.empty(len(features), dtype=at_least_single(features[:0]).dtype, device=features.device)
     for part in slices(len(features), batch_size, False, "norms"):
-        found[part] = torch.linalg.vector_norm(features[part].detach().to(found.dtype), dim=1)
-    return found
+        norms[part] = torch.linalg.vector_norm(features[part].detach().to(norms.dtype), dim=1)
+    return norms
 
 
 def root_mean_square(features: Features, batch_size: int = 1024) -> Tensor:
