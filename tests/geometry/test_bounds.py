@@ -132,14 +132,14 @@ def test_a_layer_of_zeros(linear, points):
     assert (found.complexity, found.log_complexity) == (0, -math.inf)
 
 
-def test_the_margin_term_is_a_term(linear, points, answers):
+def test_the_margin_term_is_a_term(linear, points, labels):
     """R_f B / (gamma sqrt n), and the word for what it is not."""
-    found = margin_term(linear, points, answers, 0.5, batch_size=3)
+    found = margin_term(linear, points, labels, 0.5, batch_size=3)
     size = float(points.flatten(1).norm(dim=1).max())
     assert found.term == pytest.approx(found.complexity.complexity * size / (0.5 * 7**0.5))
-    assert found.share_below == pytest.approx(float((margins(linear, points, answers) < 0.5).double().mean()))
+    assert found.share_below == pytest.approx(float((margins(linear, points, labels) < 0.5).double().mean()))
     assert "not a bound" in found.note
-    assert margin_term(linear, points, answers, 1.0).term == pytest.approx(found.term / 2)
+    assert margin_term(linear, points, labels, 1.0).term == pytest.approx(found.term / 2)
 
 
 def test_mapping_bound_by_hand():
