@@ -16,7 +16,7 @@ from surefoot.auditing.geometry_of_layers import CLASSES, of_some_classes
 from surefoot.auditing.setting import Setting, Speed
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError
-from surefoot.geometry.model_blocks import main_blocks
+from surefoot.geometry.layers import main_blocks
 from surefoot.models.observing import head_of
 from surefoot.seeds import generator
 from surefoot.types import Batch

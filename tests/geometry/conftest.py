@@ -17,7 +17,7 @@ def points() -> Tensor:
 
 
 @pytest.fixture
-def answers() -> Tensor:
+def labels() -> Tensor:
     return torch.arange(7) % 4
 
 

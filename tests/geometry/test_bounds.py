@@ -19,8 +19,8 @@ from surefoot.geometry import (
     separation_bound,
     spectral_complexity,
 )
-from surefoot.geometry.layer_norms import LayerCall, frobenius_norm, layer_calls, spectral_norm
-from surefoot.geometry.layer_separation import held_out_losses
+from surefoot.geometry.bounds import held_out_losses
+from surefoot.geometry.complexity import LayerCall, frobenius_norm, layer_calls, spectral_norm
 from surefoot.seeds import generator
 
 CONVOLUTIONS = [
@@ -132,14 +132,14 @@ def test_a_layer_of_zeros(linear, points):
     assert (found.complexity, found.log_complexity) == (0, -math.inf)
 
 
-def test_the_margin_term_is_a_term(linear, points, answers):
+def test_the_margin_term_is_a_term(linear, points, labels):
     """R_f B / (gamma sqrt n), and the word for what it is not."""
-    found = margin_term(linear, points, answers, 0.5, batch_size=3)
+    found = margin_term(linear, points, labels, 0.5, batch_size=3)
     size = float(points.flatten(1).norm(dim=1).max())
     assert found.term == pytest.approx(found.complexity.complexity * size / (0.5 * 7**0.5))
-    assert found.share_below == pytest.approx(float((margins(linear, points, answers) < 0.5).double().mean()))
+    assert found.share_below == pytest.approx(float((margins(linear, points, labels) < 0.5).double().mean()))
     assert "not a bound" in found.note
-    assert margin_term(linear, points, answers, 1.0).term == pytest.approx(found.term / 2)
+    assert margin_term(linear, points, labels, 1.0).term == pytest.approx(found.term / 2)
 
 
 def test_mapping_bound_by_hand():

@@ -163,7 +163,7 @@ def test_a_class_without_a_mean_is_left_out():
     torch.testing.assert_close(with_gap, without)
 
 
-def test_stable_over_the_settings_of_table_9():
+def test_stable_over_the_configurations_of_table_9():
     head, features = linear(10, 64), torch.randn(200, 64, dtype=torch.float64)
     found = centre_stability(head, features)
     assert len(found.values) == 18

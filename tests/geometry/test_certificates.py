@@ -9,7 +9,7 @@ from torch import nn
 
 from surefoot.errors import SurefootError
 from surefoot.geometry import certify, noisy_correct, radius_estimates
-from surefoot.geometry.smoothing_certificates import lower_bound
+from surefoot.geometry.certificates import lower_bound
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_closed_form_of_a_linear_classifier(halves):
 
 
 def test_it_abstains_on_the_boundary(halves):
-    """On the hyperplane both classes have probability 1/2; with alpha = 0.001 an answer is all but impossible."""
+    """On the hyperplane both classes have probability 1/2; with alpha = 0.001 a prediction is all but impossible."""
     middle = torch.full((8, 3, 2, 2), 0.5)
     found = certify(halves, middle, torch.zeros(8, dtype=torch.long), 0.5, n0=20, n=300)
     assert found.predictions.tolist() == [-1] * 8

@@ -108,7 +108,7 @@ def test_nothing_depends_on_a_bias_that_is_not_there():
 
 
 def test_a_class_that_lives_on_its_bias():
-    """Weight 0 and a large bias: all of its answers need the bias (Fig. 9c)."""
+    """Weight 0 and a large bias: all of its predictions need the bias (Fig. 9c)."""
     head = nn.Linear(2, 3)
     with torch.no_grad():
         head.weight.copy_(torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]))

@@ -4,6 +4,7 @@ import pytest
 import timm
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from surefoot.errors import SurefootError
 from surefoot.geometry import (
@@ -14,9 +15,10 @@ from surefoot.geometry import (
     hessian_eigenvalues,
     hessian_trace,
     input_curvature,
+    loss_change_bound,
     sampled_fisher_trace,
 )
-from surefoot.geometry.image_noise import base_seed, gaussian
+from surefoot.geometry.evaluation import base_seed, gaussian
 from surefoot.objectives.divergences import kl
 from surefoot.seeds import generator
 
@@ -30,43 +32,43 @@ def closed_form(net, points):
     return weight.T @ inner @ weight
 
 
-def test_eq_21_is_the_closed_form_for_softmax_regression(linear, points, answers):
+def test_eq_21_is_the_closed_form_for_softmax_regression(linear, points, labels):
     """sum l^2 = ||H||_F^2 within five standard errors; a small step in float64, since Eq. 21 is a limit."""
     true = closed_form(linear, points).square().sum((1, 2))
-    found = input_curvature(linear, points, answers, MANY, 1e-5, generator(0))
+    found = input_curvature(linear, points, labels, MANY, 1e-5, generator(0))
     assert ((found.values - true).abs() <= 5 * found.errors).all()
     assert (found.errors < 0.1 * true).all()
-    exact = hessian_curvature(linear, points, answers, MANY, generator(0))
+    exact = hessian_curvature(linear, points, labels, MANY, generator(0))
     torch.testing.assert_close(exact.values, found.values, rtol=1e-3, atol=0)
 
 
-def test_eq_21_on_the_same_noise(smooth, points, answers, hessians):
+def test_eq_21_on_the_same_noise(smooth, points, labels, hessians):
     """mean ||H e||^2 with dense Hessians and the very draws."""
-    dense, seed = hessians(smooth, points, answers), base_seed(generator(2))
+    dense, seed = hessians(smooth, points, labels), base_seed(generator(2))
     vectors = torch.stack([gaussian(points, 0, draw, seed).flatten(1) for draw in range(5)])
     true = torch.einsum("nij,knj->kni", dense, vectors).square().sum(2).mean(0)
-    exact = hessian_curvature(smooth, points, answers, 5, generator(2), batch_size=3)
+    exact = hessian_curvature(smooth, points, labels, 5, generator(2), batch_size=3)
     torch.testing.assert_close(exact.values, true)
-    stepped = input_curvature(smooth, points, answers, 5, 1e-5, generator(2), batch_size=2)
+    stepped = input_curvature(smooth, points, labels, 5, 1e-5, generator(2), batch_size=2)
     torch.testing.assert_close(stepped.values, true, rtol=1e-3, atol=0)
 
 
-def test_kinks_dominate_a_step_of_a_hundredth(points, answers):
+def test_kinks_dominate_a_step_of_a_hundredth(points, labels):
     """For ReLU nets the two are different quantities: a net of many kinks near the images shows it."""
     net = nn.Sequential(nn.Flatten(), nn.Linear(18, 400), nn.ReLU(), nn.Linear(400, 4)).double()
     with torch.no_grad():
         net[1].bias.copy_(-net[1](points.flatten(1)).mean(0) + net[1].bias)
-    exact = hessian_curvature(net, points, answers, 20, generator(0)).values.mean()
-    assert input_curvature(net, points, answers, 20, 0.01, generator(0)).values.mean() > 3 * exact
+    exact = hessian_curvature(net, points, labels, 20, generator(0)).values.mean()
+    assert input_curvature(net, points, labels, 20, 0.01, generator(0)).values.mean() > 3 * exact
 
 
-def test_curvature_scales_with_the_fourth_power_of_the_pixels_unit(smooth, points, answers):
+def test_curvature_scales_with_the_fourth_power_of_the_pixels_unit(smooth, points, labels):
     class Scaled(nn.Module):
         def forward(self, x):
             return smooth(x / 2)
 
-    first = hessian_curvature(smooth, points, answers, 8, generator(0)).values
-    other = hessian_curvature(Scaled(), 2 * points, answers, 8, generator(0)).values
+    first = hessian_curvature(smooth, points, labels, 8, generator(0)).values
+    other = hessian_curvature(Scaled(), 2 * points, labels, 8, generator(0)).values
     torch.testing.assert_close(other, first / 16)
 
 
@@ -86,25 +88,25 @@ def test_sampled_fisher_trace_goes_to_the_exact_one(linear, points):
     assert (found.errors < 0.1 * exact).all()
 
 
-def test_hessian_trace_and_eigenvalues_of_softmax_regression(linear, points, answers):
+def test_hessian_trace_and_eigenvalues_of_softmax_regression(linear, points, labels):
     true = closed_form(linear, points)
     trace = true.diagonal(dim1=1, dim2=2).sum(1)
-    found = hessian_trace(linear, points, answers, MANY, generator(0))
+    found = hessian_trace(linear, points, labels, MANY, generator(0))
     assert ((found.values - trace).abs() <= 5 * found.errors).all()
     assert (found.errors < 0.1 * trace).all()
-    ends = hessian_eigenvalues(linear, points, answers, generator=generator(0), batch_size=3)
+    ends = hessian_eigenvalues(linear, points, labels, generator=generator(0), batch_size=3)
     torch.testing.assert_close(ends.values, torch.linalg.eigvalsh(true)[:, -1])
     assert (ends.smallest.abs() < 1e-9).all()  # rank 3 of 18: no eigenvalue is made up when the Krylov space is exhausted
     assert (ends.residuals < 1e-9).all()
 
 
-def test_lanczos_on_an_indefinite_hessian(smooth, points, answers, hessians):
-    true = torch.linalg.eigvalsh(hessians(smooth, points, answers))
+def test_lanczos_on_an_indefinite_hessian(smooth, points, labels, hessians):
+    true = torch.linalg.eigvalsh(hessians(smooth, points, labels))
     assert true.min() < -1e-3
-    found = hessian_eigenvalues(smooth, points, answers, 18, generator(0))
+    found = hessian_eigenvalues(smooth, points, labels, 18, generator(0))
     torch.testing.assert_close(found.values, true[:, -1])
     torch.testing.assert_close(found.smallest, true[:, 0])
-    few = hessian_eigenvalues(smooth, points, answers, 4, generator(0))
+    few = hessian_eigenvalues(smooth, points, labels, 4, generator(0))
     assert (few.values <= true[:, -1] + 1e-12).all()
     nearest = (few.values[:, None] - true).abs().amin(1)
     assert (nearest <= few.residuals + 1e-12).all()
@@ -122,12 +124,12 @@ def test_all_eigenvalues_negative(points):
     torch.testing.assert_close(found.values, torch.full((7,), -1.0, dtype=torch.float64))
 
 
-def test_proposition_1_for_kinked_nets_only(kinked, smooth, points, answers, hessians):
+def test_proposition_1_for_kinked_nets_only(kinked, smooth, points, labels, hessians):
     """H = G for a ReLU net; not for a smooth one, where the label-averaged H is G and the rest is sum (p_k - y_k) Hess f_k."""
     exact = exact_hessian_trace(kinked, points).values
-    true = hessians(kinked, points, answers).diagonal(dim1=1, dim2=2).sum(1)
+    true = hessians(kinked, points, labels).diagonal(dim1=1, dim2=2).sum(1)
     torch.testing.assert_close(exact, true, rtol=1e-5, atol=1e-9)
-    ends = hessian_eigenvalues(kinked, points, answers, 18)
+    ends = hessian_eigenvalues(kinked, points, labels, 18)
     torch.testing.assert_close(fisher_spectrum(kinked, points).values, ends.values, rtol=1e-5, atol=1e-9)
     fisher = fisher_trace(smooth, points).values
     traces = [hessians(smooth, points, torch.full((7,), k)).diagonal(dim1=1, dim2=2).sum(1) for k in range(4)]
@@ -207,10 +209,10 @@ def test_fused_attention_has_a_hessian_all_the_same():
     torch.testing.assert_close(exact, stepped, rtol=1e-2, atol=0)
 
 
-def test_a_compiled_net(smooth, points, answers):
+def test_a_compiled_net(smooth, points, labels):
     """Compiled code cannot be differentiated twice; the module inside can."""
-    found = hessian_curvature(torch.compile(smooth, backend="aot_eager"), points, answers, 3, generator(0))
-    assert torch.equal(found.values, hessian_curvature(smooth, points, answers, 3, generator(0)).values)
+    found = hessian_curvature(torch.compile(smooth, backend="aot_eager"), points, labels, 3, generator(0))
+    assert torch.equal(found.values, hessian_curvature(smooth, points, labels, 3, generator(0)).values)
 
 
 def test_a_net_that_does_not_look_is_refused():
@@ -224,9 +226,9 @@ def test_a_net_that_does_not_look_is_refused():
 
 
 @pytest.mark.parametrize("bad", [{"draws": 0}, {"step": 0.0}, {"batch_size": 0}])
-def test_what_is_refused(linear, points, answers, bad):
+def test_what_is_refused(linear, points, labels, bad):
     with pytest.raises(SurefootError, match=f"{next(iter(bad))} must be"):
-        input_curvature(linear, points, answers, **bad)
+        input_curvature(linear, points, labels, **bad)
 
 
 @pytest.mark.parametrize("norm", [nn.InstanceNorm2d(4), nn.BatchNorm2d(4, track_running_stats=False)])
@@ -234,3 +236,30 @@ def test_a_norm_by_its_own_input_is_curved(norm):
     net = nn.Sequential(nn.Conv2d(3, 4, 3), norm, nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 3)).eval()
     with pytest.raises(SurefootError, match="by the statistics of its own input"):
         exact_hessian_trace(net, torch.rand(2, 3, 8, 8))
+
+
+def test_theorem_1_holds_where_the_net_is_linear(points, labels):
+    """A linear net has a positive semidefinite Hessian; within a small distance no direction changes the loss by more."""
+    net = nn.Sequential(nn.Flatten(), nn.Linear(18, 4)).double()
+    found = loss_change_bound(net, points, labels, 0.02, generator=generator(0), batch_size=3)
+    torch.testing.assert_close(found.values, found.two_sided, rtol=1e-9, atol=1e-15)
+    with torch.no_grad():
+        clean = F.cross_entropy(net(points), labels, reduction="none")
+        for _ in range(200):
+            step = 0.02 * F.normalize(torch.randn(7, 18, dtype=torch.float64)).view_as(points)
+            change = (F.cross_entropy(net(points + step), labels, reduction="none") - clean).abs()
+            assert (change <= found.values * 1.01).all()
+    image = points.clone().requires_grad_()
+    gradient = torch.autograd.grad(F.cross_entropy(net(image), labels, reduction="sum"), image)[0]
+    uphill = 0.02 * F.normalize(gradient.flatten(1)).view_as(points)
+    with torch.no_grad():
+        change = F.cross_entropy(net(points + uphill), labels, reduction="none") - clean
+    assert (change > 0.95 * found.values).all()  # and the bound is near
+
+
+def test_the_bound_is_made_of_its_parts(smooth, points, labels):
+    found = loss_change_bound(smooth, points, labels, 0.5, 18, generator(0))
+    ends = hessian_eigenvalues(smooth, points, labels, 18, generator(0))
+    torch.testing.assert_close(found.values, 0.5 * found.gradient_norms + 0.125 * ends.values)
+    assert (found.two_sided >= found.values).all()
+    assert (found.two_sided > found.values).any()

@@ -56,7 +56,7 @@ def check_untouched(net, before, rng):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_contract(name, dtype, net, points, answers):
+def test_contract(name, dtype, net, points, labels):
     net = net.to(dtype)
     options = {"generator": generator(0)} if name in [*SEEDED, "hessian_eigenvalues", "loss_change_bound"] else {}
     before = {
@@ -66,7 +66,7 @@ def test_contract(name, dtype, net, points, answers):
     }
     rng = torch.get_rng_state()
     images = points.clone()  # float64 also for the float32 net
-    result = measure(name, net, images, answers, **options)
+    result = measure(name, net, images, labels, **options)
     check_untouched(net, before, rng)
     assert torch.equal(images, points)
     assert not images.requires_grad
@@ -77,31 +77,31 @@ def test_contract(name, dtype, net, points, answers):
     json.dumps(plain(result))
     if options:
         options["generator"] = generator(0)
-    again = measure(name, net, images, answers, batch_size=3, **options)
+    again = measure(name, net, images, labels, batch_size=3, **options)
     close = {"rtol": 1e-3, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-12}
     torch.testing.assert_close(values(again), found, **close)
     if options:
         options["generator"] = generator(0)
-    one = measure(name, net, images[:1], answers[:1], **options)
+    one = measure(name, net, images[:1], labels[:1], **options)
     if name != "curvature_bounds":  # whose K_max is that of all images
         torch.testing.assert_close(values(one), found[:1], **close)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_empty_batch_is_refused(name, net, points, answers):
+def test_an_empty_batch_is_refused(name, net, points, labels):
     with pytest.raises(SurefootError, match="images must be at least one image"):
-        measure(name, net, points[:0], answers[:0])
+        measure(name, net, points[:0], labels[:0])
 
 
 @pytest.mark.parametrize("name", SEEDED)
-def test_another_seed_gives_other_draws(name, net, points, answers):
+def test_another_seed_gives_other_draws(name, net, points, labels):
     options = {"std": 1.0, "distance": 1.0} if name in ("noise_stability", "curvature_bounds") else {}
-    first, second = (measure(name, net.double(), points, answers, generator=generator(k), **options) for k in (0, 1))
+    first, second = (measure(name, net.double(), points, labels, generator=generator(k), **options) for k in (0, 1))
     assert not torch.equal(values(first), values(second))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_that_fails_is_left_as_it_was(name, points, answers):
+def test_a_model_that_fails_is_left_as_it_was(name, points, labels):
     class Broken(nn.Module):
         def __init__(self):
             super().__init__()
@@ -116,7 +116,7 @@ def test_a_model_that_fails_is_left_as_it_was(name, points, answers):
 
     net = Broken().train()
     with pytest.raises(RuntimeError, match="broken"):
-        measure(name, net, points, answers, batch_size=2)
+        measure(name, net, points, labels, batch_size=2)
     assert net.training
     assert net.fc.training
     assert not net.fc._forward_hooks
@@ -124,27 +124,27 @@ def test_a_model_that_fails_is_left_as_it_was(name, points, answers):
 
 
 @pytest.mark.parametrize("name", ["margins", "input_curvature", "certify"])
-def test_progress_is_shown_on_stderr_where_wanted(name, net, points, answers, capsys, monkeypatch):
-    measure(name, net, points, answers, progress=True)
+def test_progress_is_shown_on_stderr_where_wanted(name, net, points, labels, capsys, monkeypatch):
+    measure(name, net, points, labels, progress=True)
     assert capsys.readouterr().err == ""  # no terminal
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for one
-    measure(name, net, points, answers)
+    measure(name, net, points, labels)
     assert capsys.readouterr().err == ""
-    measure(name, net, points, answers, progress=True)
+    measure(name, net, points, labels, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
     assert err != ""
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_in_inference_mode(name, net, points, answers):
+def test_in_inference_mode(name, net, points, labels):
     """The caller's mode changes nothing, also for images that were made in it."""
     options = {"generator": generator(0)} if name in [*SEEDED, "hessian_eigenvalues", "loss_change_bound"] else {}
-    expected = values(measure(name, net.double(), points.float(), answers, **options))
+    expected = values(measure(name, net.double(), points.float(), labels, **options))
     if options:
         options["generator"] = generator(0)
     with torch.inference_mode():
-        found = measure(name, net, (points * 1.0).float(), answers.int(), **options)
+        found = measure(name, net, (points * 1.0).float(), labels.int(), **options)
         assert torch.is_inference_mode_enabled()
     torch.testing.assert_close(values(found), expected)
 
@@ -162,15 +162,15 @@ class Averaging(nn.Module):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_buffers_are_as_before(name, net, points, answers):
+def test_buffers_are_as_before(name, net, points, labels):
     net = nn.Sequential(Averaging(), net.double())
-    measure(name, net, points, answers)
+    measure(name, net, points, labels)
     assert net[0].largest == 0
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("name", ["input_curvature", "sensitivity", "radius_estimates"])
-def test_a_randomised_model_is_one_function_at_all_points(name, wrapped, smooth, points, answers):
+def test_a_randomised_model_is_one_function_at_all_points(name, wrapped, smooth, points, labels):
     """Its own draws are the same at the image and beside it: what is left is near to the net without noise."""
     noisy, plainly = NoisyEnsemble(smooth, GaussianNoise(1e-4), draws=2), nn.Sequential(smooth, nn.LogSoftmax(1))
     if wrapped:
@@ -178,7 +178,7 @@ def test_a_randomised_model_is_one_function_at_all_points(name, wrapped, smooth,
     rng = torch.get_rng_state()
     options = {} if name == "input_curvature" else {"std": 0.001}
     first, again, expected = (
-        values(measure(name, each, points, answers, generator=generator(0), **options)) for each in (noisy, noisy, plainly)
+        values(measure(name, each, points, labels, generator=generator(0), **options)) for each in (noisy, noisy, plainly)
     )
     torch.testing.assert_close(first, expected, rtol=0.02, atol=1e-3)
     assert torch.equal(again, first)
@@ -188,6 +188,6 @@ def test_a_randomised_model_is_one_function_at_all_points(name, wrapped, smooth,
 @pytest.mark.parametrize(
     "name", ["input_curvature", "hessian_curvature", "hessian_trace", "hessian_eigenvalues", "curvature_bounds"]
 )
-def test_differences_of_gradients_want_single_precision(name, net, points, answers):
+def test_differences_of_gradients_want_single_precision(name, net, points, labels):
     with pytest.raises(SurefootError, match=r"the model must be of single or double precision here: use model.float\(\), got"):
-        measure(name, net.bfloat16(), points, answers)
+        measure(name, net.bfloat16(), points, labels)

@@ -1,4 +1,4 @@
-"""The loss around an image, and curvature against answers under noise."""
+"""The loss around an image, and curvature against predictions under noise."""
 
 import math
 
@@ -60,7 +60,7 @@ def test_the_same_generator_gives_the_same(images):
     assert torch.equal(first.loss[:, 1, 1], third.loss[:, 1, 1])
 
 
-def test_counts_of_right_answers():
+def test_counts_of_right_predictions():
     """One pixel above or below a half: each noisy copy is right with a known probability."""
     model = nn.Sequential(nn.Flatten(), nn.Linear(1, 2))
     with torch.no_grad():
@@ -101,7 +101,7 @@ def test_accuracy_of_the_lowest_curvatures():
     assert accuracy_by_curvature(values, right).counts.tolist() == [math.ceil(201 * k / 10) for k in range(1, 11)]
 
 
-def test_curvature_by_the_number_of_right_answers():
+def test_curvature_by_the_number_of_right_predictions():
     curvature, counts = torch.tensor([8.0, 6.0, 2.0, 1.0, 0.0]), torch.tensor([0, 0, 1, 3, 3])
     found = curvature_by_count(curvature, counts, draws=3)
     assert found.counts.tolist() == [2, 1, 0, 2]
@@ -122,7 +122,7 @@ def test_spread_of_the_lowest():
     assert found.values[1].tolist() == [1] * 5
 
 
-def test_small_whole_numbers_are_labels(smooth, points, answers):
-    expected = loss_landscape(smooth, points, answers, resolution=3, generator=generator(0)).loss
-    found = loss_landscape(smooth, points, answers.int(), resolution=3, generator=generator(0)).loss
+def test_small_whole_numbers_are_labels(smooth, points, labels):
+    expected = loss_landscape(smooth, points, labels, resolution=3, generator=generator(0)).loss
+    found = loss_landscape(smooth, points, labels.int(), resolution=3, generator=generator(0)).loss
     assert torch.equal(found, expected)

@@ -1,20 +1,25 @@
-"""L(x), S(x), the ratio and the radii (macs Def. 4.3, Rem. 4.4, Thm 4.5, Cor. 4.6, Tab. 10)."""
+"""L(x), S(x), the ratio and the radii (macs Def. 4.3 to Tab. 10); noise stability and the numbers of discriminative Thm 6.1."""
 
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from surefoot.errors import SurefootError
 from surefoot.geometry import (
+    curvature_bounds,
+    hessian_curvature,
     local_lipschitz,
     logit_radius,
     margin_ratio,
     margins,
+    noise_stability,
     radius_estimates,
     robustness_radius,
     sensitivity,
 )
-from surefoot.geometry.image_noise import base_seed, gaussian
+from surefoot.geometry.evaluation import base_seed, gaussian
+from surefoot.models.observing import head_of, observed
 from surefoot.seeds import generator
 
 
@@ -61,9 +66,9 @@ def test_remark_4_4_always_holds(smooth, points, std):
     assert (found.probability_change > 0).all()
 
 
-def test_ratio_of_means_and_median(smooth, points, answers):
-    found = margin_ratio(smooth, points, answers, generator=generator(0))
-    gaps = margins(smooth, points, answers)
+def test_ratio_of_means_and_median(smooth, points, labels):
+    found = margin_ratio(smooth, points, labels, generator=generator(0))
+    gaps = margins(smooth, points, labels)
     slopes = sensitivity(smooth, points, generator=generator(0)).values
     assert found.ratio_of_means == pytest.approx(float(gaps.sum() / slopes.sum()))
     assert found.median == pytest.approx(sorted((gaps / slopes).tolist())[3])
@@ -140,14 +145,14 @@ def test_the_sampled_slope_never_exceeds_the_steepest_gradient_of_a_linear_net(l
 @pytest.mark.parametrize(
     ("options", "message"), [({"std": 0}, "std must be positive"), ({"draws": 0}, "draws must be at least 1")]
 )
-def test_what_is_refused(linear, points, answers, options, message):
+def test_what_is_refused(linear, points, labels, options, message):
     with pytest.raises(SurefootError, match=message):
         sensitivity(linear, points, **options)
     with pytest.raises(SurefootError, match=message):
-        radius_estimates(linear, points, answers, **options)
+        radius_estimates(linear, points, labels, **options)
 
 
-def test_no_slope_without_a_gradient(points, answers):
+def test_no_slope_without_a_gradient(points, labels):
     class Deaf(nn.Module):
         def __init__(self):
             super().__init__()
@@ -158,4 +163,80 @@ def test_no_slope_without_a_gradient(points, answers):
 
     for model in (Deaf(), Deaf().requires_grad_(False)):
         with pytest.raises(SurefootError, match="no gradient reaches the images"):
-            local_lipschitz(model, points, answers)
+            local_lipschitz(model, points, labels)
+
+
+def test_against_definition_6_1(smooth, points, labels):
+    """eta and l_out, image by image, on the same noise."""
+    found = noise_stability(smooth, points, labels, 0.3, 1.2, 12, generator(0), batch_size=3)
+    seed, head = base_seed(generator(0)), head_of(smooth, points)
+    assert 0 < float(found.values.mean()) < 1
+    for place in range(7):
+        image, label = points[place : place + 1], labels[place : place + 1]
+        clean, losses = observed(smooth, head, image).features, []
+        for draw in range(12):
+            noisy = observed(smooth, head, image + 0.3 * gaussian(image, place, draw, seed))
+            if (noisy.features - clean).norm() > 1.2:
+                losses.append(F.cross_entropy(noisy.logits, label).detach())
+        assert float(found.values[place]) == pytest.approx(1 - len(losses) / 12)
+        if losses:
+            assert float(found.outside_losses[place]) == pytest.approx(float(torch.stack(losses).mean()))
+        else:
+            assert found.outside_losses[place].isnan()
+
+
+def test_a_large_ball_holds_everything(kinked, points, labels):
+    found = noise_stability(kinked, points, labels, distance=1e6)
+    assert found.values.tolist() == [1.0] * 7
+    assert found.outside_losses.isnan().all()
+    bounds = curvature_bounds(kinked, points, labels, distance=1e6)
+    assert (bounds.lower < 0).all()  # nothing is said: minus 4 ||grad||^2 / sigma^2
+
+
+def test_the_bounds_by_their_formulas(smooth, points, labels):
+    """Eq. 15 and 16 from the parts of the result."""
+    found = curvature_bounds(smooth, points, labels, 0.3, 1.2, 12, generator(0), batch_size=4)
+    parts, row = found.stability, smooth[3].weight.norm(dim=1).max().detach()
+    upper = 8 / 0.3**4 * (parts.values * row**2 * 1.2**2 + 4 * (1 - parts.values) * parts.largest_logit**2)
+    torch.testing.assert_close(found.values, upper)
+    image = points.clone().requires_grad_()
+    gradient = torch.autograd.grad(F.cross_entropy(smooth(image), labels, reduction="sum"), image)[0].flatten(1)
+    out = (1 - parts.values) * (parts.outside_losses - parts.clean_losses).square().nan_to_num()
+    torch.testing.assert_close(found.lower, 4 / 0.3**4 * (out.nan_to_num() - 0.3**2 * gradient.square().sum(1)))
+    assert "exclude each other" in found.note
+
+
+def test_the_caveat_of_theorem_6_1_is_needed(points, labels):
+    """A steep tanh has bounded logits and no quadratic loss: the curvature is far above Eq. 15."""
+    net = nn.Sequential(nn.Flatten(), nn.Linear(18, 1), nn.Tanh(), nn.Linear(1, 4)).double()
+    with torch.no_grad():
+        net[1].weight.mul_(200)
+        net[1].bias.fill_(0.4 - float(net[1].weight @ points[0].flatten()))
+    image, label = points[:1], labels[:1]
+    bound = curvature_bounds(net, image, label, 0.5, 0.1, 50, generator(0)).values
+    assert hessian_curvature(net, image, label, 50, generator(0)).values > 10 * bound
+
+
+def test_the_loss_moves_by_at_most_twice_the_largest_logit_change(smooth, points, labels):
+    """Step 3 of the proof, which always holds."""
+    with torch.no_grad():
+        for std in (0.01, 1.0, 20.0):
+            other = points + std * torch.randn_like(points)
+            moved = (smooth(other) - smooth(points)).abs().amax(1)
+            losses = [F.cross_entropy(smooth(x), labels, reduction="none") for x in (points, other)]
+            assert ((losses[1] - losses[0]).abs() <= 2 * moved + 1e-12).all()
+
+
+def test_identity_22_in_the_limit(smooth, points, labels, hessians):
+    """E (l(x + e) - l(x))^2 = sigma^2 ||grad||^2 + sigma^4 (2 ||H||_F^2 + (tr H)^2) / 4 as sigma goes to 0.
+
+    The second part alone: the odd terms cancel between e and -e, and are taken out as the mean of the two.
+    """
+    dense, std = hessians(smooth, points[:1], labels[:1])[0], 1e-3
+    noise = std * torch.randn(40000, 18, dtype=torch.float64, generator=generator(3))
+    image, repeated = points[:1].flatten(1), labels[:1].expand(40000)
+    with torch.no_grad():
+        clean = F.cross_entropy(smooth(image), labels[:1])
+        even = sum(F.cross_entropy(smooth(image + e), repeated, reduction="none") for e in (noise, -noise)) / 2 - clean
+    expected = std**4 / 4 * (2 * dense.square().sum() + dense.trace() ** 2)
+    assert float(even.square().mean() / expected) == pytest.approx(1, abs=0.05)

@@ -4,7 +4,7 @@ from made_up import class_row, geometry_points, grid, made_up, number
 
 from surefoot.corruptions.families import EVERY_FAMILY as MEASURED_EVERY
 from surefoot.corruptions.families import FAMILIES as MEASURED_FAMILIES
-from surefoot.geometry.curvature_groups import accuracy_by_curvature, curvature_by_count, curvature_spread
+from surefoot.geometry.curvature import accuracy_by_curvature, curvature_by_count, curvature_spread
 from surefoot.report.families import EVERY_FAMILY, FAMILIES
 from surefoot.report.sections import curvature as page_curvature
 from surefoot.report.sections import sections_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from surefoot.geometry.logit_margins import margins
-from surefoot.geometry.plane_starts import FAR_BIAS
+from surefoot.geometry._margins import margins
+from surefoot.geometry.planes import FAR_BIAS
 from surefoot.studies.geometry_measurements import (
     bias,
     centre_searches,

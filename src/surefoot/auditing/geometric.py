@@ -11,7 +11,7 @@ import torch
 from ..calibration.bootstrap import mean_estimate
 from ..data.dataset import whole
 from ..errors import SurefootError
-from ..geometry.logit_margins import logit_margins
+from ..models.logit_margins import logit_margins
 from ..models.observing import head_of
 from ..types import Batch, Predictions
 from .attacking import attacks_of

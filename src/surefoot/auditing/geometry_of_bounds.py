@@ -9,10 +9,10 @@ import torch
 from ..calibration.bootstrap import mean_estimate
 from ..data.choosing import choose
 from ..data.dataset import whole
-from ..geometry.complexity_terms import margin_term
-from ..geometry.feature_passes import observed_features
-from ..geometry.logit_margins import margins
-from ..geometry.mapping_bounds import MappingBound, mapping_bound
+from ..geometry._margins import margins
+from ..geometry.bounds import MappingBound, mapping_bound
+from ..geometry.complexity import margin_term
+from ..geometry.features import observed_features
 from ..plain import plain
 from ..types import Batch, Features
 from .geometry_of_features import rounded, space_of

@@ -7,11 +7,10 @@ from typing import Any
 import torch
 
 from ..calibration.bootstrap import mean_estimate
-from ..geometry.centre_comparison import centre_stability
-from ..geometry.class_extents import class_shapes
-from ..geometry.feature_distribution import mean_and_deviation
-from ..geometry.feature_passes import observed_features
-from ..geometry.hyperplanes import hyperplane_distances
+from ..geometry._margins import class_shapes, hyperplane_distances
+from ..geometry.centres import centre_stability
+from ..geometry.features import observed_features
+from ..geometry.statistics import mean_and_deviation
 from ..models.observing import head_of
 from ..plain import plain
 from ..types import Batch

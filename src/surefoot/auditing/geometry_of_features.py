@@ -9,11 +9,8 @@ from torch import nn
 
 from ..calibration.bootstrap import mean_estimate
 from ..calibration.repairs import Calibrated
-from ..geometry.attack_paths import attack_path
-from ..geometry.displacement import feature_displacement
-from ..geometry.feature_passes import observed_features
+from ..geometry.features import attack_path, feature_displacement, observed_features, representation_statistics
 from ..geometry.planes import representation_plane
-from ..geometry.representation import representation_statistics
 from ..models.observing import head_of
 from ..plain import plain
 from ..types import Batch

@@ -7,11 +7,9 @@ from typing import Any
 import torch
 
 from ..errors import SurefootError
-from ..geometry.feature_passes import observed_features
-from ..geometry.layer_features import block_features, pooled, pooled_square
-from ..geometry.layer_separation import class_separation
-from ..geometry.model_blocks import main_blocks
-from ..geometry.projections import layer_projection
+from ..geometry.bounds import class_separation
+from ..geometry.features import observed_features
+from ..geometry.layers import block_features, layer_projection, main_blocks, pooled, pooled_square
 from ..types import Batch, Features, Labels
 from .geometry_of_features import rounded, some, space_of
 from .records import Record

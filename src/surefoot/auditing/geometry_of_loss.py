@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from ..calibration.bootstrap import mean_estimate
-from ..geometry.fisher_information import fisher_trace
-from ..geometry.input_curvatures import hessian_curvature
+from ..geometry.curvature import hessian_curvature
+from ..geometry.fisher import fisher_trace
+from ..geometry.hessian import loss_change_bound
 from ..geometry.landscapes import loss_landscape
-from ..geometry.local_slopes import local_lipschitz
-from ..geometry.loss_change import loss_change_bound
+from ..geometry.lipschitz import local_lipschitz
 from ..models.observing import evaluating
 from ..seeds import generator
 from ..types import Batch

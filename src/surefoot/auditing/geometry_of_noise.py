@@ -7,13 +7,11 @@ from typing import Any
 import torch
 
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
-from ..geometry.input_curvatures import input_curvature
-from ..geometry.lipschitz_radii import radius_estimates
-from ..geometry.logit_margins import margins
-from ..geometry.noise_sensitivity import sensitivity
-from ..geometry.noisy_answers import noisy_correct
-from ..geometry.smoothing_certificates import certify
-from ..geometry.stability_under_noise import curvature_bounds
+from ..geometry._margins import margins
+from ..geometry._sensitivity import curvature_bounds, noisy_correct, sensitivity
+from ..geometry.certificates import certify
+from ..geometry.curvature import input_curvature
+from ..geometry.lipschitz import radius_estimates
 from ..seeds import generator
 from ..types import Batch
 from .geometry_of_features import rounded, some, space_of

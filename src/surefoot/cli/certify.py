@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..data.dataset import whole
-from ..geometry.smoothing_certificates import Certificates
-from ..geometry.smoothing_certificates import certify as measure
+from ..geometry.certificates import Certificates
+from ..geometry.certificates import certify as measure
 from ..intervals import wilson
 from ..models.prediction import pick_device
 from ..plain import plain

@@ -1,63 +1,79 @@
 """Why a model is robust or not: measurements of its logits, features and loss surface."""
 
-from .angles import ConfidenceAngles, confidence_angles
-from .attack_paths import AttackPath, attack_path
-from .biases import BiasDependence, bias_dependence
-from .centre_comparison import (
+from ._margins import ClassShapes, LogitStatistics, class_shapes, hyperplane_distances, logit_statistics, margins
+from ._sensitivity import (
+    CurvatureBounds,
+    MarginRatio,
+    NoiseStability,
+    Sensitivity,
+    curvature_bounds,
+    margin_ratio,
+    noise_stability,
+    noisy_correct,
+    sensitivity,
+)
+from .bounds import (
+    ClassSeparation,
+    MappingBound,
+    class_separation,
+    divergence_bound,
+    jensen_shannon_divergence,
+    mapping_bound,
+    separation_bound,
+)
+from .centres import (
     CentreCorrelations,
     CentreStability,
     centre_correlations,
     centre_stability,
+    class_centres,
+    class_means,
     confidence_correlation,
 )
-from .centres import class_centres, class_means
-from .class_extents import ClassShapes, class_shapes
+from .certificates import Certificates, certify
 from .collapse import NeuralCollapse, neural_collapse
-from .complexity_terms import MarginTerm, SpectralComplexity, margin_term, spectral_complexity
-from .cones import ConeIndex, cone_index, stepped_cone_index
-from .curvature_groups import (
+from .complexity import MarginTerm, SpectralComplexity, margin_term, spectral_complexity
+from .cones import (
+    BiasDependence,
+    ConeIndex,
+    ConfidenceAngles,
+    bias_dependence,
+    cone_index,
+    confidence_angles,
+    stepped_cone_index,
+)
+from .curvature import (
     AccuracyByCurvature,
+    Curvature,
     CurvatureByCount,
     CurvatureSpread,
     accuracy_by_curvature,
     curvature_by_count,
     curvature_spread,
+    hessian_curvature,
+    input_curvature,
 )
-from .displacement import FeatureDisplacement, feature_displacement
-from .feature_distribution import FeatureStatistics, SuccessByBin, feature_statistics, success_by_bin
-from .feature_passes import observed_features
-from .fisher_information import FisherSpectrum, fisher_spectrum, fisher_trace, sampled_fisher_trace
-from .hessian_spectrum import Eigenvalues, exact_hessian_trace, hessian_eigenvalues, hessian_trace
-from .hyperplanes import hyperplane_distances
-from .input_curvatures import Curvature, hessian_curvature, input_curvature
+from .features import (
+    AttackPath,
+    FeatureDisplacement,
+    FeatureStatistics,
+    RepresentationStatistics,
+    SuccessByBin,
+    attack_path,
+    feature_displacement,
+    feature_statistics,
+    observed_features,
+    representation_statistics,
+    success_by_bin,
+)
+from .fisher import FisherSpectrum, Trace, fisher_spectrum, fisher_trace, sampled_fisher_trace
+from .hessian import Eigenvalues, LossChange, exact_hessian_trace, hessian_eigenvalues, hessian_trace, loss_change_bound
 from .landscapes import LossLandscape, loss_landscape
-from .layer_features import block_features
-from .layer_separation import (
-    ClassSeparation,
-    class_separation,
-    divergence_bound,
-    jensen_shannon_divergence,
-    separation_bound,
-)
-from .lipschitz_radii import RadiusEstimates, logit_radius, radius_estimates, robustness_radius
-from .local_slopes import LocalLipschitz, local_lipschitz
-from .logit_margins import LogitStatistics, logit_statistics, margins
-from .loss_change import LossChange, loss_change_bound
-from .loss_fields import LossField, loss_field
-from .mapping_bounds import MappingBound, mapping_bound
-from .model_blocks import main_blocks
-from .noise_sensitivity import MarginRatio, Sensitivity, margin_ratio, sensitivity
-from .noisy_answers import noisy_correct
-from .plane_starts import far_features, far_regions
-from .planes import RepresentationPlane, representation_plane
+from .layers import LayerProjection, block_features, layer_projection, main_blocks, pca, tsne
+from .lipschitz import LocalLipschitz, RadiusEstimates, local_lipschitz, logit_radius, radius_estimates, robustness_radius
+from .planes import LossField, RepresentationPlane, far_features, far_regions, loss_field, plane_snapshots, representation_plane
 from .probes import LinearProbe, fit_probe, linear_probe, probe_features
-from .projections import LayerProjection, layer_projection, pca, tsne
-from .representation import RepresentationStatistics, representation_statistics
 from .scale_transformation import scale_transformed
-from .smoothing_certificates import Certificates, certify
-from .snapshots import plane_snapshots
-from .stability_under_noise import CurvatureBounds, NoiseStability, curvature_bounds, noise_stability
-from .traces import Trace
 
 __all__ = [
     "AccuracyByCurvature",

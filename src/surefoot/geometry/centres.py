@@ -1,18 +1,23 @@
-"""Where a class has its centre in feature space: the minimum-loss point, or the mean of the features that are right."""
+"""The centre of a class in feature space: the minimum-loss point, the class mean, and how they compare."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ..errors import UnknownName, require
 from ..types import Features, Labels, Predictions, check_labels
-from .batching import slices
-from .heads import at_least_single, weights_of
+from .evaluation import slices
+from .heads import at_least_single, head_predictions, weights_of
+from .statistics import cosines, pearson
 
 SCHEDULES = ("constant", "cosine")
+KINDS = ("class mean", "weight vector", "minimum-loss point")
 
 
 def class_centres(
@@ -95,3 +100,73 @@ def class_sums(features: Features, classes: Tensor, num_classes: int, batch_size
             sums.index_add_(0, classes[part] % (num_classes + 1), features[part].double())
     counts = torch.bincount(classes % (num_classes + 1), minlength=num_classes + 1)
     return sums[:-1], counts[:-1].double()
+
+
+@dataclass(frozen=True)
+class CentreCorrelations:
+    """Pearson r of confidence and cosine to each kind of centre, for the predicted class (representation-space Tab. 1)."""
+
+    kinds: tuple[str, ...]
+    values: Tensor
+
+
+@dataclass(frozen=True)
+class CentreStability:
+    """One row for each configuration of the optimiser (representation-space Tab. 9).
+
+    `values` is Pearson r of confidence and cosine; `mean_cosine` and `least_cosine` compare the centres with those of the
+    default configuration, over classes.
+    """
+
+    schedules: tuple[str, ...]
+    learning_rates: tuple[float, ...]
+    steps: tuple[int, ...]
+    values: Tensor
+    mean_cosine: Tensor
+    least_cosine: Tensor
+
+
+def confidence_correlation(
+    head: nn.Linear, features: Features, centres: Mapping[str, Tensor], batch_size: int = 1024, progress: bool = False
+) -> CentreCorrelations:
+    """Pearson r of confidence and cosine to these centres (each classes x dimensions), for the predicted class."""
+    for name, points in centres.items():
+        require(points.shape == head.weight.shape, f"centres['{name}']", f"shaped {tuple(head.weight.shape)}", points.shape)
+    classes, confidence = head_predictions(head, features, batch_size, progress)
+    correlations = [pearson(confidence, cosines(features, points, classes, batch_size)) for points in centres.values()]
+    return CentreCorrelations(tuple(centres), torch.tensor(correlations, dtype=torch.float64))
+
+
+def centre_correlations(
+    head: nn.Linear, features: Features, labels: Labels, batch_size: int = 1024, progress: bool = False
+) -> CentreCorrelations:
+    """The row of Tab. 1 for this head: class means, weight vectors, minimum-loss points."""
+    classes, _ = head_predictions(head, features, batch_size, progress)
+    means = class_means(features, labels, classes, head.out_features)
+    points = (means, head.weight.detach(), class_centres(head))
+    return confidence_correlation(head, features, dict(zip(KINDS, points, strict=True)), batch_size, progress)
+
+
+def centre_stability(
+    head: nn.Linear,
+    features: Features,
+    learning_rates: Sequence[float] = (0.001, 0.01, 0.1),
+    steps: Sequence[int] = (50, 100, 200),
+    schedules: Sequence[str] = SCHEDULES,
+    batch_size: int = 1024,
+    progress: bool = False,
+) -> CentreStability:
+    """The minimum-loss points by every configuration of Tab. 9 beside those of the default."""
+    classes, confidence = head_predictions(head, features, batch_size, progress)
+    usual = class_centres(head)
+    configurations = [(schedule, rate, count) for schedule in schedules for rate in learning_rates for count in steps]
+    rows = []
+    for part in slices(len(configurations), 1, progress, "centres"):
+        schedule, rate, count = configurations[part.start]
+        points = class_centres(head, rate, count, schedule)
+        agreement = F.cosine_similarity(points, usual, dim=1)
+        r = pearson(confidence, cosines(features, points, classes, batch_size))
+        rows.append([r, float(agreement.mean()), float(agreement.min())])
+    columns = torch.tensor(rows, dtype=torch.float64).T
+    names, rates, counts = zip(*configurations, strict=True)
+    return CentreStability(names, rates, counts, columns[0], columns[1], columns[2])

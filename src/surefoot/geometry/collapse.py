@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from ..errors import require
 from ..types import Features, Labels, check_labels
-from .batching import slices
 from .centres import class_sums
+from .evaluation import slices
 from .heads import check_features, weights_of
 
 

@@ -12,9 +12,8 @@ from ..attacks.gradients import input_gradient
 from ..attacks.guarding import untouched
 from ..errors import require
 from ..seeds import draw
-from ..types import Images, Labels, Logits, check_labels
-from .batching import slices
-from .boundary import checked_labels, prepared
+from ..types import Images, Labels
+from .evaluation import losses, prepared_batch, slices
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def loss_landscape(
     require(
         resolution >= 3 and resolution % 2 == 1, "resolution", "odd and at least 3, with the image in the middle", resolution
     )
-    images, labels = prepared(model, images), checked_labels(labels, images)
+    images, labels = prepared_batch(model, images, labels)
     along, across, norms = directions(model, images, labels, generator, batch_size)
     offsets = torch.linspace(-reach, reach, resolution, dtype=images.dtype, device=images.device)
     shifts = torch.cartesian_prod(offsets, offsets)
@@ -56,8 +55,8 @@ def loss_landscape(
     loss = []
     with untouched(model), torch.no_grad():
         for part in slices(len(images) * cells, batch_size, progress, "landscape"):
-            place = torch.arange(part.start, part.stop, device=images.device)
-            image, cell = place // cells, place % cells
+            points = torch.arange(part.start, part.stop, device=images.device)
+            image, cell = points // cells, points % cells
             a, b = (shifts[cell, k].view(-1, 1, 1, 1) for k in (0, 1))
             logits = model(images[image] + a * along[image] + b * across[image])
             loss.append(F.cross_entropy(logits, labels[image], reduction="none"))
@@ -71,12 +70,7 @@ def directions(
     gradients = []
     with untouched(model):
         for part in slices(len(images), batch_size, False, "gradients"):
-
-            def measure(logits: Logits, part: slice = part) -> Tensor:
-                right = check_labels(labels[part], logits.shape[1], len(logits))
-                return F.cross_entropy(logits, right, reduction="none")
-
-            gradients.append(input_gradient(model, images[part], measure)[0])
+            gradients.append(input_gradient(model, images[part], losses(labels[part]))[0])
     gradient = torch.cat(gradients).flatten(1)
     tiny = torch.finfo(gradient.dtype).tiny
     norms = torch.linalg.vector_norm(gradient, dim=1)

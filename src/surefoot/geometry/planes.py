@@ -1,20 +1,29 @@
-"""A representation space of two or three dimensions, ready to be drawn (representation-space Fig. 1, 2, 4, 9-12)."""
+"""A representation space of two or three dimensions, ready to be drawn (representation-space Fig. 1, 2, 4, 5, 9-12)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import head_of
+from ..models.observing import head_of, modes_kept, observed
+from ..seeds import generator
 from ..types import Features, Images, Labels, check_labels
 from .centres import class_centres, class_means
-from .feature_passes import observed_features
+from .features import observed_features
 from .heads import at_least_single, weights_of
 
 RESOLUTION = {2: 201, 3: 31}
+FAR_WEIGHT = [
+    *([0.1318, -0.0165], [0.2245, 0.0709], [0.2630, 0.1030], [0.2881, 0.1138], [0.2947, 0.1381]),
+    *([0.3189, 0.1362], [0.3195, 0.1567], [0.3323, 0.1654], [0.3482, 0.1684], [0.3619, 0.1806]),
+]  # App. G.1
+FAR_BIAS = [15.705, 9.045, 5.644, 3.144, 0.834, -1.286, -3.442, -5.799, -8.489, -11.972]
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,7 @@ class RepresentationPlane:
     """Decision regions and confidence on a grid, and what lies in it.
 
     `axis` holds the coordinates of the grid, the same along each dimension; `classes` and `confidence` are indexed by them in
-    the order of the dimensions. `means` is NaN for a class without a correct answer.
+    the order of the dimensions. `means` is NaN for a class without a correct prediction.
     """
 
     axis: Tensor
@@ -89,3 +98,123 @@ def grid(head: nn.Linear, extent: float, resolution: int) -> tuple[Tensor, Tenso
     weight, _ = weights_of(head)
     axis = torch.linspace(-extent, extent, resolution, dtype=weight.dtype, device=weight.device)
     return axis, torch.stack(torch.meshgrid(*[axis] * head.in_features, indexing="ij"), -1)
+
+
+@dataclass(frozen=True)
+class LossField:
+    """Cross-entropy with the target of class `label` on a grid; its gradient on a coarser one.
+
+    `places` and `gradients` are arrows x dimensions: an attack moves a feature along the gradient. `centre` is the minimum-loss
+    point of the class as `class_centres` finds it.
+    """
+
+    label: int
+    smoothing: float
+    axis: Tensor
+    loss: Tensor
+    classes: Tensor
+    places: Tensor
+    gradients: Tensor
+    centre: Tensor
+
+
+def loss_field(
+    head: nn.Linear,
+    label: int,
+    extent: float,
+    smoothing: float = 0.0,
+    resolution: int | None = None,
+    arrows: int = 15,
+) -> LossField:
+    """Loss and gradient (p - t) W for one class; `smoothing` makes the target soft, as label smoothing does."""
+    dimensions = check_space(head)
+    require(0 <= label < head.out_features, "label", f"a class from 0 to {head.out_features - 1}", label)
+    require(0 <= smoothing < 1, "smoothing", "at least 0 and below 1", smoothing)
+    weight, bias = weights_of(head)
+    target = torch.full_like(bias, smoothing / len(bias))
+    target[label] += 1 - smoothing
+    axis, points = grid(head, extent, RESOLUTION[dimensions] if resolution is None else resolution)
+    logits = torch.addmm(bias, points.flatten(0, -2), weight.T)
+    places = grid(head, extent, arrows)[1].flatten(0, -2)
+    gradients = (torch.addmm(bias, places, weight.T).softmax(1) - target) @ weight
+    loss = -(logits.log_softmax(1) @ target)
+    centre = class_centres(head, smoothing=smoothing)[label]
+    shape = points.shape[:-1]
+    return LossField(label, smoothing, axis, loss.view(shape), logits.argmax(1).view(shape), places, gradients, centre)
+
+
+@contextmanager
+def plane_snapshots(
+    model: nn.Module, images: Images, labels: Labels, every: int = 1, resolution: int | None = None
+) -> Iterator[dict[int, RepresentationPlane]]:
+    """Inside the block, fill a dictionary from epoch to plane: 0 before training, then after each `every`-th epoch.
+
+    An epoch has ended when the model, after it was trained, is first asked in inference mode, as `sf.fit` does to validate.
+    In a loop of your own, call `representation_plane` where you want it.
+    """
+    require(every >= 1, "every", "at least 1", every)
+    planes = {0: representation_plane(model, images, labels, resolution=resolution)}
+    state = {"epoch": 0, "trained": 0}
+
+    def watch(module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if module.training:
+            state["trained"] = 1
+        elif state["trained"] and torch.is_inference_mode_enabled():
+            state["epoch"], state["trained"] = state["epoch"] + 1, 0
+            if state["epoch"] % every == 0:
+                with torch.inference_mode(False):
+                    planes[state["epoch"]] = representation_plane(model, images, labels, resolution=resolution)
+
+    hook = model.register_forward_pre_hook(watch)
+    try:
+        yield planes
+    finally:
+        hook.remove()
+
+
+def far_regions(model: nn.Module, images: Images) -> None:
+    """Give the head, in place, the paper's weights, whose decision regions meet far from the origin (Fig. 12c)."""
+    head = plane_head(model, images)
+    require(head.out_features == 10, "model", "one with 10 classes, for which the paper gives weights", head.out_features)
+    require(head.bias is not None, "model", "one whose head has a bias", None)
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor(FAR_WEIGHT))
+        head.bias.copy_(torch.tensor(FAR_BIAS))
+
+
+def far_features(
+    model: nn.Module,
+    images: Images,
+    target: float = 80.0,
+    learning_rate: float = 0.0005,
+    epochs: int = 1,
+    batch_size: int = 128,
+    seed: int = 0,
+) -> None:
+    """Train all but the head, in place, so that features come near (`target`, `target`) (Fig. 12b; App. G.1).
+
+    SGD on the mean distance from there, in training mode. The paper's epoch has 390 steps (CIFAR-10): fewer images need more.
+    """
+    head = plane_head(model, images)
+    own = set(head.parameters())
+    optimiser = torch.optim.SGD([p for p in model.parameters() if p not in own and p.requires_grad], lr=learning_rate)
+    with modes_kept(model):
+        model.train()
+        for epoch in range(epochs):
+            order = torch.randperm(len(images), generator=generator(seed, epoch, "order")).to(images.device)
+            for rows in order.split(batch_size):
+                if len(rows) == 1 < len(images):  # batch norm has no deviation over one
+                    continue
+                features = observed(model, head, images[rows]).features
+                loss: Tensor = torch.linalg.vector_norm(features - target, dim=1).mean()
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+    optimiser.zero_grad()
+
+
+def plane_head(model: nn.Module, images: Images) -> nn.Linear:
+    """The head of a model with a plane for a representation space."""
+    head = head_of(model, images)
+    require(head.in_features == 2, "model", "one with 2 feature dimensions (feature_dim=2)", head.in_features)
+    return head

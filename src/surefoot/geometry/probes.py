@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from ..data.dataset import Dataset
 from ..errors import require
 from ..types import Features, Labels, check_labels
-from .feature_passes import observed_features
+from .features import observed_features
 from .heads import at_least_single
 
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -86,15 +86,15 @@ def probe_features(
         return float((F.linear(standardised(split[0]), *fitted).argmax(1) == split[1]).double().mean())
 
     inputs, best, best_accuracy, chosen = standardised(train[0]), None, -math.inf, math.nan
-    found = []
+    accuracies = []
     for strength in sorted(strengths):
         fitted = fit_probe(inputs, train[1], num_classes, strength)
-        found.append(accuracy(fitted, validation))
-        if found[-1] >= best_accuracy:
-            best, best_accuracy, chosen = fitted, found[-1], strength
+        accuracies.append(accuracy(fitted, validation))
+        if accuracies[-1] >= best_accuracy:
+            best, best_accuracy, chosen = fitted, accuracies[-1], strength
     assert best is not None
     tried = torch.tensor(sorted(strengths), dtype=torch.float64)
-    values = torch.tensor(found, dtype=torch.float64)
+    values = torch.tensor(accuracies, dtype=torch.float64)
     return LinearProbe(accuracy(best, test), chosen, tried, values, *best, mean, std)
 
 
@@ -102,14 +102,14 @@ def linear_probe(
     model: nn.Module, data: Dataset, strengths: Sequence[float] = STRENGTHS, batch_size: int = 256, progress: bool = False
 ) -> LinearProbe:
     """Train a linear classifier on the model's frozen features of another data set, and test it there."""
-    place = next((parameter for parameter in model.parameters() if parameter.is_floating_point()), torch.empty(0))
+    weight = next((parameter for parameter in model.parameters() if parameter.is_floating_point()), torch.empty(0))
 
     def collect(split: str) -> Labelled:
         features, labels = [], []
         for batch in getattr(data, split).batches(batch_size):
-            images = batch.images.to(place.device, place.dtype)
+            images = batch.images.to(weight.device, weight.dtype)
             features.append(observed_features(model, images, batch_size, progress).features)
-            labels.append(batch.labels.to(place.device))
+            labels.append(batch.labels.to(weight.device))
         return torch.cat(features), torch.cat(labels)
 
     splits = [collect(split) for split in ("train", "validation", "test")]

@@ -12,8 +12,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ..errors import SurefootError, require
 from ..models.observing import bare, head_of, modes_kept, observed
 from ..types import Images
-from .boundary import prepared
-from .piecewise_linear import POOLING, SHAPES, depending, operation_name
+from .autograd_graph import POOLING, SHAPES, dependent_nodes, operation_name
+from .evaluation import forward_hooks, prepared
 
 CHECKED = 256  # images on which the two models are compared
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -75,17 +75,12 @@ def last_layer(model: nn.Module, head: nn.Module, images: Images) -> tuple[str, 
         elif isinstance(layer, _BatchNorm) and calls and inputs[0] is calls[-1].output:
             calls[-1] = Call(calls[-1].layer, layer, None, output.grad_fn)
 
-    hooks = [layer.register_forward_hook(record) for layer in names if layer is not head]
-    try:
-        with torch.enable_grad():
-            features = observed(model, head, images[:1].clone().requires_grad_()).features
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with forward_hooks([layer for layer in names if layer is not head], record), torch.enable_grad():
+        features = observed(model, head, images[:1].clone().requires_grad_()).features
     if not calls:
         raise SurefootError(f"{RULE}; {type(model).__name__} has no such layer before its head.")
     last = calls[-1]
-    for node in depending(features.grad_fn, lambda node: node is last.node)[1:]:
+    for node in dependent_nodes(features.grad_fn, lambda node: node is last.node)[1:]:
         if operation_name(node).lower() not in HOMOGENEOUS:
             reason = f"after its last layer '{names[last.layer]}' there is {operation_name(node)}"
             raise SurefootError(f"{RULE}; {type(model).__name__} is not such a net: {reason}.")

@@ -1,4 +1,4 @@
-"""Whether a net is piecewise linear in its input, read off autograd's graph of one pass."""
+"""The operations of a model, read off autograd's graph of one pass."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..attacks.gradients import NoGradient
 from ..models.observing import evaluating
 from ..types import Images
+from .evaluation import forward_hooks
 
 ARITHMETIC = "add sub neg mean sum mul div mm bmm addmm baddbmm addbmm matmul linear convolution mkldnnconvolution"
 SHAPES = (
@@ -40,7 +41,7 @@ def curved_operation(model: nn.Module, images: Images) -> str | None:
         logits = model(points)
     if logits.grad_fn is None:
         raise NoGradient(model)
-    reached = depending(logits.grad_fn, lambda node: getattr(node, "variable", None) is points)
+    reached = dependent_nodes(logits.grad_fn, lambda node: getattr(node, "variable", None) is points)
     for node in reached:
         name = operation_name(node)
         kind = name.lower()
@@ -59,7 +60,7 @@ def operation_name(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name().split("::")[-1])
 
 
-def depending(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
+def dependent_nodes(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
     """The nodes of autograd's graph through which the nodes that are asked for reach the end; they themselves come first."""
     children: dict[Any, list[Any]] = defaultdict(list)
     seen, waiting, starts = {end}, [end], []
@@ -74,10 +75,35 @@ def depending(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
             if parent not in seen:
                 seen.add(parent)
                 waiting.append(parent)
-    found = dict.fromkeys(starts)
+    reached = dict.fromkeys(starts)
     while starts:
         for child in children[starts.pop()]:
-            if child not in found:
-                found[child] = None
+            if child not in reached:
+                reached[child] = None
                 starts.append(child)
-    return list(found)
+    return list(reached)
+
+
+def layer_of_operation(model: nn.Module, images: Images, operation: str) -> str | None:
+    """The name of the first innermost layer that calls an operation, seen in autograd's graph."""
+    layers: list[str] = []
+    wanted = operation.replace("_", "").lower()
+    names = {layer: name for name, layer in model.named_modules()}
+
+    def look(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if not layers and isinstance(output, Tensor):
+            ends = {value.grad_fn for value in inputs if isinstance(value, Tensor)}
+            waiting, seen = [output.grad_fn], set(ends)
+            while waiting:
+                node = waiting.pop()
+                if node is None or node in seen:
+                    continue
+                seen.add(node)
+                if node.name().lower().startswith(wanted):
+                    layers.append(names[layer])
+                    return
+                waiting += [parent for parent, _ in node.next_functions]
+
+    with forward_hooks([layer for layer in names if layer is not model], look), torch.enable_grad():
+        model(images[:1])
+    return layers[0] if layers else None

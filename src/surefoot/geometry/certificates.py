@@ -1,4 +1,4 @@
-"""A real certificate: the smoothed classifier cannot change its answer within the radius (Cohen, Rosenfeld, Kolter 2019)."""
+"""Certified radii within which a smoothed classifier predicts the same class (Cohen, Rosenfeld and Kolter 2019)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..errors import require
 from ..models.observing import evaluating
 from ..seeds import derive
 from ..types import Images, Labels, check_labels, finite_logits
-from .batching import slices
-from .boundary import checked_labels, prepared
+from .evaluation import prepared_batch, slices
 
 BLOCK = 32  # draws at a time for one image, whatever the batch size, so that batches do not change the noise
 ABSTAINED = -1
+Block = tuple[Tensor, Tensor, Tensor]  # whose copy it is, whether it chooses (0) or bounds (1), and the noisy images
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Certificates:
 
     @property
     def correct(self) -> Tensor:
-        """Where the smoothed classifier answered, and rightly."""
+        """Where the smoothed classifier does not abstain, and is right."""
         return self.predictions == self.labels
 
     def accuracy(self, radius: float) -> float:
@@ -74,41 +74,38 @@ def certify(
     require(n0 >= 1, "n0", "at least 1", n0)
     require(n >= 1, "n", "at least 1", n)
     require(0 < alpha < 1, "alpha", "between 0 and 1", alpha)
-    images, labels = prepared(model, images), checked_labels(labels, images)
-    places = torch.arange(len(images)) if indices is None else indices
-    require(places.shape == labels.shape, "indices", f"one for each of {len(images)} images", tuple(places.shape))
+    images, labels = prepared_batch(model, images, labels)
+    indices = torch.arange(len(images)) if indices is None else indices
+    require(indices.shape == labels.shape, "indices", f"one for each of {len(images)} images", tuple(indices.shape))
     with evaluating(model), torch.no_grad():
         classes = model(images[:1]).shape[1]
         labels = check_labels(labels, classes, len(images)).cpu()
         counts = torch.zeros(len(images), 2, classes, dtype=torch.long)
-        copies = noisy_copies(images, places.tolist(), std, n0, n, seed, progress)
+        copies = noisy_copies(images, indices.tolist(), std, n0, n, seed, progress)
         for owners, phases, points in gathered(copies, batch_size):
-            answers = torch.cat([finite_logits(model(part)).argmax(1) for part in points.split(batch_size)]).cpu()
-            counts.index_put_((owners, phases, answers), torch.ones_like(answers), accumulate=True)
+            predicted = torch.cat([finite_logits(model(part)).argmax(1) for part in points.split(batch_size)]).cpu()
+            counts.index_put_((owners, phases, predicted), torch.ones_like(predicted), accumulate=True)
     chosen = counts[:, 0].argmax(1)
     hits = counts[:, 1].gather(1, chosen.unsqueeze(1)).squeeze(1)
     lower = lower_bound(hits, n, alpha)
     radii = std * torch.special.ndtri(lower).clamp_min(0)
     sure = lower > 0.5
     top = std * float(torch.special.ndtri(lower_bound(torch.tensor([n]), n, alpha)).clamp_min(0))
-    guesses = torch.where(sure, chosen, ABSTAINED)
-    return Certificates(torch.where(sure, radii, 0.0), guesses, labels, lower, hits, std, n0, n, alpha, top)
+    predictions = torch.where(sure, chosen, ABSTAINED)
+    return Certificates(torch.where(sure, radii, 0.0), predictions, labels, lower, hits, std, n0, n, alpha, top)
 
 
 def lower_bound(hits: Tensor, n: int, alpha: float) -> Tensor:
     """The one-sided lower bound of Clopper and Pearson for a share of `hits` out of n: exact, in float64."""
     from scipy.stats import beta
 
-    found = np.asarray(hits.cpu())
-    bounds = np.where(found > 0, beta.ppf(alpha, np.maximum(found, 1), n - found + 1), 0.0)
+    counts = np.asarray(hits.cpu())
+    bounds = np.where(counts > 0, beta.ppf(alpha, np.maximum(counts, 1), n - counts + 1), 0.0)
     return torch.from_numpy(bounds)
 
 
-Block = tuple[Tensor, Tensor, Tensor]  # whose copy it is, whether it chooses (0) or bounds (1), and the noisy images
-
-
 def noisy_copies(
-    images: Images, places: Sequence[int], std: float, n0: int, n: int, seed: int, progress: bool
+    images: Images, indices: Sequence[int], std: float, n0: int, n: int, seed: int, progress: bool
 ) -> Iterator[Block]:
     """Noisy copies of one image after another, in blocks."""
     source = torch.Generator()
@@ -116,7 +113,7 @@ def noisy_copies(
         image = images[part]
         for start in range(0, n0 + n, BLOCK):
             size = min(BLOCK, n0 + n - start)
-            key = derive(seed, "smoothing", places[part.start], start)
+            key = derive(seed, "smoothing", indices[part.start], start)
             noise = torch.empty(size, *image.shape[1:], dtype=image.dtype).normal_(generator=source.manual_seed(key))
             phases = (torch.arange(start, start + size) >= n0).long()
             yield torch.full((size,), part.start), phases, image + std * noise.to(image.device)
@@ -125,16 +122,16 @@ def noisy_copies(
 def gathered(blocks: Iterator[Block], batch_size: int) -> Iterator[Block]:
     """Blocks joined to about `batch_size` images."""
     require(batch_size >= 1, "batch_size", "at least 1", batch_size)
-    held: list[Block] = []
+    waiting: list[Block] = []
     size = 0
     for block in blocks:
-        if held and size + len(block[0]) > batch_size:
-            yield joined(held)
-            held, size = [], 0
-        held.append(block)
+        if waiting and size + len(block[0]) > batch_size:
+            yield joined(waiting)
+            waiting, size = [], 0
+        waiting.append(block)
         size += len(block[0])
-    if held:
-        yield joined(held)
+    if waiting:
+        yield joined(waiting)
 
 
 def joined(blocks: list[Block]) -> Block:
