@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import require
 from ..progress import progress_bar
-from ..seeds import global_seed
+from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Predictions, check_images
 from .guarding import untouched
 from .keeping import Keeper, fingerprint
@@ -19,6 +21,7 @@ from .pacing import OutOfTime, Paced
 from .results import AttackResult
 
 Attack = Callable[[nn.Module, Images, Labels], Images]
+GENERATOR = 2  # of the draws: those of version 1 depended on the batch
 logger = logging.getLogger("surefoot")
 
 
@@ -31,12 +34,15 @@ def attempt(
     *,
     batch_size: int = 256,
     seed: int = 0,
+    indices: Tensor | None = None,
     seconds: float | None = None,
     progress: bool = False,
     folder: str | Path | None = None,
 ) -> tuple[Images, AttackResult]:
     """The adversarial images (clean where the model was wrong anyway) and what they did.
 
+    An attack with arguments `seed` and `indices` is given the seed and the images' places in their data set (0, 1, ... if not
+    given), to draw for each image whatever its batch; torch's own generator is seeded for each batch.
     An attack with a method `parts(classes, size)` is an ensemble: each part works on what the ones before it left standing.
     After `seconds` the rest is left undone, and the result says what is proven so far. With a folder, what was done is read
     from there.
@@ -45,9 +51,10 @@ def attempt(
     require(batch_size >= 1, "batch_size", "at least 1", batch_size)
     require(seconds is None or seconds > 0, "seconds", "positive", seconds)
     check_images(images)
+    numbers = check_indices(indices, len(images)).cpu()
     keeper = Keeper(None if folder is None else Path(folder), "")
     if folder is not None:
-        keeper = Keeper(Path(folder), fingerprint(model, images, labels, attack, seed, batch_size))
+        keeper = Keeper(Path(folder), fingerprint(GENERATOR, model, images, labels, attack, seed, numbers, batch_size))
     clean = logits_of(model, images, batch_size, seed)
     before = Predictions.from_logits(clean, labels.cpu())
     parts: dict[str, Attack] = {"": attack}
@@ -72,7 +79,8 @@ def attempt(
                 where = rows.to(images.device)
                 kept, ended = keeper.read(place, number), True
                 if kept is None:
-                    points, ended = run(part, paced, images[where], labels[where], (seed, name, number))
+                    own = with_draws(part, seed, numbers[rows])
+                    points, ended = run(own, paced, images[where], labels[where], (seed, name, number))
                     kept = {"images": points, "logits": logits_of(model, points, batch_size, seed)}
                     if ended:
                         keeper.write(kept, place, number)
@@ -86,6 +94,15 @@ def attempt(
                 finished[rows] = broken | (tried[rows] == len(parts))
                 bar.update(task, completed=int((tried + finished * before.correct * (len(parts) - tried)).sum()))
     return adversarial, result_of(before, attacked, parts, broken_by, finished)
+
+
+def with_draws(attack: Attack, seed: int, indices: Tensor) -> Attack:
+    """The attack with `seed` and `indices`, where it takes them and nobody decided how it draws."""
+    given = attack.keywords if isinstance(attack, partial) else {}
+    if given.keys() & {"seed", "indices", "generator"}:
+        return attack
+    takes = inspect.signature(attack).parameters
+    return partial(attack, **{name: value for name, value in {"seed": seed, "indices": indices}.items() if name in takes})
 
 
 def run(part: Attack, model: nn.Module, images: Images, labels: Labels, keys: tuple[int | str, ...]) -> tuple[Images, bool]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from ..calibration.scoring import scores
 from ..errors import SurefootError, require
@@ -46,6 +46,7 @@ def security_curve(
     options: dict[str, Any] | None = None,
     batch_size: int = 256,
     seed: int = 0,
+    indices: Tensor | None = None,
     seconds: float | None = None,
     progress: bool = False,
     folder: str | Path | None = None,
@@ -67,8 +68,8 @@ def security_curve(
         method = find_attack(attack, early_stop=True, **given)
         if eps == 0:
             method = unchanged
-        run: dict[str, Any] = {"seconds": seconds, "progress": progress, "folder": folder}
-        _, result = attempt(model, images, labels, method, batch_size=batch_size, seed=seed, **run)
+        run: dict[str, Any] = {"seed": seed, "indices": indices, "seconds": seconds, "progress": progress, "folder": folder}
+        _, result = attempt(model, images, labels, method, batch_size=batch_size, **run)
         found = scores(result.attacked, seed=seed)
         points.append(
             CurvePoint(

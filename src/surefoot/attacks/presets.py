@@ -43,7 +43,7 @@ ATTACKS = Registry(
     Own("a function of (model, images, labels)", is_attack),
 )
 FIXED = ("pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong")  # budgets that belong to the name
-NOT_OPTIONS = ("model", "images", "labels", "generator")
+NOT_OPTIONS = ("model", "images", "labels", "generator", "seed", "indices")
 
 pgd_weak = partial(pgd, eps=0.4 / 255, steps=7, step_size=0.2 / 255)
 pgd_strong = partial(pgd, eps=8 / 255, steps=7, step_size=2 / 255)

@@ -67,9 +67,9 @@ def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
 def attacked(setting: Setting, name: str, folder: Path | None) -> Record:
     """An attack on every batch; finished batches are kept in the folder."""
     parts, indices = [], []
-    options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "folder": folder}
+    run: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "folder": folder}
     for batch in setting.attack_images.batches(setting.batch_size, device=setting.device):
-        parts.append(evaluate(setting.model, batch.images, batch.labels, name, **options))
+        parts.append(evaluate(setting.model, batch.images, batch.labels, name, indices=batch.indices, **run))
         indices.append(batch.indices)
     found = attack_record(joined(parts), budget_of(name), setting.seed)
     return Record(found.values, {**found.tensors, "indices": torch.cat(indices)})
@@ -105,15 +105,16 @@ def attack_draws(broken: Tensor, correct: Tensor, seed: int) -> dict[str, Tensor
 def curve_point(setting: Setting, eps: float) -> Record:
     """What PGD leaves in a ball of this size."""
     batch = whole(setting.attack_images, setting.batch_size, setting.device)
-    options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed}
-    return Record({"point": vars(security_curve(setting.model, batch.images, batch.labels, CURVE, [eps], **options)[0])})
+    run: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "indices": batch.indices}
+    return Record({"point": vars(security_curve(setting.model, batch.images, batch.labels, CURVE, [eps], **run)[0])})
 
 
 def masking(setting: Setting) -> Record:
     """Reasons not to trust what gradient attacks found."""
     few = choose(setting.images, setting.depth.masking_images, setting.seed)
     batch = whole(few, setting.batch_size, setting.device)
-    lines = masking_signs(setting.model, batch.images, batch.labels, batch_size=setting.batch_size, seed=setting.seed)
+    run: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "indices": batch.indices}
+    lines = masking_signs(setting.model, batch.images, batch.labels, **run)
     return Record({"lines": [line for line in lines if line != NOT_TRIED]})
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
 from ..attacks.keeping import fingerprint
 from ..calibration.bins import reliability
 from ..calibration.repairs import Calibrated
 from ..calibration.scoring import scores
+from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
 from ..data.choosing import indices_of
 from ..data.dataset import Dataset, Split
@@ -135,7 +137,7 @@ def key_of(setting: Setting, sample: Batch, calibrate_on: str | Predictions) -> 
     given = calibrate_on if isinstance(calibrate_on, str) else calibrate_on.logits
     return fingerprint(
         setting.model, sample.images, sample.labels, len(setting.images), source_of(setting.data), setting.split, setting.depth,
-        *(setting.batch_size, setting.seed, given, str(setting.copies)),
+        *(setting.batch_size, setting.seed, given, str(setting.copies), ATTACK_DRAWS, CORRUPTION_DRAWS),
     )  # fmt: skip
 
 
