@@ -73,6 +73,8 @@ def test_with_draws_of_the_same_images_the_rest_is_paired(tmp_path):
     assert item.paired
     mce = by_name(compare(found))[MCE]
     assert (mce.value, mce.low) == pytest.approx((-0.25, -0.25), abs=1e-5)
+    found[1].audit["attacks"]["my.module:attack"] = found[1].audit["attacks"]["pgd-weak"]
+    assert by_name(compare(found))["corruptions.mean_accuracy"].paired  # an attack that only one has does not matter
     found[1].audit["subject"]["seed"] = 1
     assert not by_name(compare(found))["corruptions.mean_accuracy"].paired
 

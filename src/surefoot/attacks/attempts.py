@@ -109,9 +109,12 @@ def run(part: Attack, model: nn.Module, images: Images, labels: Labels, keys: tu
     """The adversarial images of one batch, and whether the attack came to its end."""
     with global_seed(*keys):
         try:
-            return part(model, images, labels), True
+            points = part(model, images, labels)
         except OutOfTime as stop:
             return images if stop.images is None else stop.images, False
+    require(points.shape == images.shape, "an attack's images", f"of shape {tuple(images.shape)}", tuple(points.shape))
+    check_images(points, "an attack's images")
+    return points, True
 
 
 def result_of(

@@ -69,14 +69,13 @@ def takes_budget(attack: str) -> bool:
     return attack not in FIXED and (isinstance(found, AutoAttack) or "eps" in inspect.signature(found).parameters)
 
 
-def budget_of(attack: str) -> float:
-    """The size of the ball that an attack searches by default; 8/255 for an attack of one's own that says none."""
+def budget_of(attack: str) -> float | None:
+    """The size of the ball that an attack searches by default; None for an attack of one's own that says none."""
     found: Any = ATTACKS.load(attack)
     given = found.keywords.get("eps") if isinstance(found, partial) else getattr(found, "eps", None)
-    if given is None:
-        own = inspect.signature(found).parameters.get("eps")
-        given = 8 / 255 if own is None else own.default
-    return float(given)
+    if given is None and (own := inspect.signature(found).parameters.get("eps")) is not None:
+        given = own.default
+    return None if given is None else float(given)
 
 
 def with_options(name: str, attack: Any, options: dict[str, Any]) -> Any:

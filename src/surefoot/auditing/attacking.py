@@ -29,11 +29,15 @@ from .steps import Step
 CURVE = "pgd"
 PASSES = {  # forward and backward for each image; what withstands AutoAttack is tried 5,000 and 1,900 times
     "fgsm": (1, 1),
+    "noise": (20, 0),
+    "pgd": (7, 7),
     "pgd-weak": (7, 7),
     "pgd-strong": (7, 7),
     "autoattack-weak": (4000, 1500),
+    "autoattack": (400, 300),
     "autoattack-strong": (400, 300),
 }
+OWN = (10, 10)  # a guess at the passes of an attack of one's own
 NEEDS_EXTRA = "AutoAttack was left out: pip install 'surefoot[autoattack]'."
 
 
@@ -52,7 +56,7 @@ def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
     """A step for each attack, one for each budget of the security curve, one for the signs of masking."""
     count, steps = len(setting.attack_images), []
     for name in attacks_of(setting):
-        forward, backward = PASSES[name]
+        forward, backward = PASSES.get(name, OWN)
         cost = setting.cost(count, forward=forward, backward=backward)
         steps.append(Step(f"attacks/{name}", partial(attacked, setting, name, folder), cost))
     for eps in setting.depth.curve_budgets:
@@ -80,7 +84,7 @@ def joined(parts: list[AttackResult]) -> AttackResult:
     return AttackResult(*(Predictions.join([getattr(part, side) for part in parts]) for side in ("clean", "attacked")))
 
 
-def attack_record(whole: AttackResult, eps: float, seed: int) -> Record:
+def attack_record(whole: AttackResult, eps: float | None, seed: int) -> Record:
     """Rates with intervals over images, and calibration under attack; success is not defined where no answer was right."""
     broken, correct = whole.broken, whole.clean.correct
     draws, right, images = attack_draws(broken, correct, seed), int(correct.sum()), len(correct)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import nn
 
 from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
 from ..attacks.keeping import fingerprint
+from ..attacks.presets import ATTACKS
 from ..calibration.bins import reliability
 from ..calibration.repairs import Calibrated
 from ..calibration.scoring import scores
@@ -66,6 +68,7 @@ def audit(
     data: Dataset,
     *,
     depth: str | Depth = "quick",
+    attacks: Sequence[str] = (),
     split: str = "test",
     name: str = "model",
     batch_size: int = 256,
@@ -82,7 +85,8 @@ def audit(
 ) -> Audit:
     """Measure accuracy, calibration, corruptions, attacks and geometry of a model that takes pixels in [0, 1].
 
-    `depth` is quick, standard or full. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
+    `depth` is quick, standard or full; `attacks` are names, or `package.module:function` of one's own, beyond those of the
+    depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
     `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
@@ -90,7 +94,7 @@ def audit(
     Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there.
     """
     check_source(calibrate_on)
-    wanted = find_depth(depth)
+    wanted = with_attacks(find_depth(depth), attacks)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     if output is not None:
@@ -127,6 +131,16 @@ def audit(
     return result
 
 
+def with_attacks(depth: Depth, more: Sequence[str]) -> Depth:
+    """The depth with more attacks; all of them are found before anything is measured."""
+    if isinstance(more, str):
+        raise SurefootError(f"attacks must be a list of names, got '{more}'.")
+    names = tuple(dict.fromkeys((*depth.attacks, *more)))
+    for name in names:
+        ATTACKS.load(name)
+    return replace(depth, attacks=names)
+
+
 def work_folder(output: str | Path, key: str) -> Path:
     """Where unfinished work is kept."""
     return inside(output, DATA, "work", key, "attacks").parent
@@ -135,9 +149,10 @@ def work_folder(output: str | Path, key: str) -> Path:
 def key_of(setting: Setting, sample: Batch, calibrate_on: str | Predictions) -> str:
     """A name for the work: what an interrupted audit must agree in to go on."""
     given = calibrate_on if isinstance(calibrate_on, str) else calibrate_on.logits
+    own = [ATTACKS.load(name) for name in setting.depth.attacks if name not in ATTACKS]  # what they do may have been edited
     return fingerprint(
         setting.model, sample.images, sample.labels, len(setting.images), source_of(setting.data), setting.split, setting.depth,
-        *(setting.batch_size, setting.seed, given, str(setting.copies), ATTACK_DRAWS, CORRUPTION_DRAWS),
+        *(setting.batch_size, setting.seed, given, str(setting.copies), own, ATTACK_DRAWS, CORRUPTION_DRAWS),
     )  # fmt: skip
 
 

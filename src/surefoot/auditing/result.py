@@ -95,10 +95,13 @@ class Corruptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackSummary:
-    """How an attack fared, and how sure the model was of the answers it was led to; `eps` is how far a pixel may change."""
+    """How an attack fared, and how sure the model was of the answers it was led to.
+
+    `eps` is how far a pixel may change; None for an attack of one's own that does not say.
+    """
 
     images: int
-    eps: float
+    eps: float | None
     success_rate: Estimate
     robust_accuracy: Estimate
     confidence: Estimate

@@ -102,7 +102,7 @@ def attack(
     asked = budgets if varied else None
     points = security_curve(subject, images, answers, attack, asked, options=options, indices=numbers, **paced, **run)
     signs = []
-    largest = max(budgets) if varied else max(budget_of(attack), TELLING)
+    largest = max(budgets) if varied else max(budget_of(attack) or 0, TELLING)
     if not no_check and largest > 0:
         norm = str(options.get("norm", "linf"))
         some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=place).long()  # folders are sorted by class
