@@ -7,7 +7,7 @@ import torch
 from attack_nets import pictures, small_net
 
 from surefoot.attacks import AutoAttack, evaluate, kl_pgd, masking_signs, noise, pgd, security_curve, transfer
-from surefoot.attacks.balls import Ball
+from surefoot.attacks.norms import Ball
 from surefoot.attacks.presets import ATTACKS
 from surefoot.errors import SurefootError
 from surefoot.objectives import TRADES, AdversarialTraining

@@ -10,7 +10,7 @@ import torch
 
 import small_audits as small
 import surefoot as sf
-from surefoot.attacks.results import AttackResult
+from surefoot.attacks.attempts import AttackResult
 from surefoot.auditing.aligning import align, name_apart, read_compared
 from surefoot.auditing.attacking import attack_draws, attack_record
 from surefoot.auditing.comparing import MCE, Difference, compare, with_real

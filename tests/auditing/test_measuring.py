@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 import surefoot as sf
-from surefoot.attacks.keeping import fingerprint
+from surefoot.attacks.cache import fingerprint
 from surefoot.auditing.corrupting import corruption_steps
 from surefoot.auditing.result import AUDIT
 from surefoot.auditing.setting import Setting, Speed

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.attacks.keeping import fingerprint
+from surefoot.attacks.cache import fingerprint
 from surefoot.calibration import fit_temperature
 from surefoot.models.prediction import predict
 

@@ -1,28 +1,84 @@
-"""Run an attack over a set: part by part, batch by batch, only on images that are still right."""
+"""Run an attack over a set: part by part, batch by batch, only on images that are still right; and what it did."""
 
 from __future__ import annotations
 
 import inspect
 import logging
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from ..calibration.bins import ReliabilityBins, reliability
 from ..errors import require
 from ..progress import progress_bar
 from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Predictions, check_images
-from .guarding import untouched
-from .keeping import Keeper, fingerprint
-from .pacing import OutOfTime, Paced
-from .results import AttackResult
+from .cache import Cache, fingerprint
+from .gradients import OutOfTime, Paced, untouched
 
 Attack = Callable[[nn.Module, Images, Labels], Images]
 GENERATOR = 2  # of the draws: those of version 1 depended on the batch
 logger = logging.getLogger("surefoot")
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """Per-image outcome of an attack; the rates follow from it.
+
+    `parts` names the attacks of an ensemble in their order, `broken_by` says for each image which of them broke it (-1: none),
+    and `finished` which images were broken or withstood all of them; None stands for all.
+    """
+
+    clean: Predictions
+    attacked: Predictions
+    _: KW_ONLY
+    parts: tuple[str, ...] = ()
+    broken_by: Tensor | None = None
+    finished: Tensor | None = None
+
+    @property
+    def broken(self) -> Tensor:
+        """Which images were right before and are wrong now."""
+        return self.clean.correct & ~self.attacked.correct
+
+    @property
+    def success_rate(self) -> float:
+        """Share of the images that were classified correctly before and are not now; 0 if none was."""
+        right = int(self.clean.correct.sum())
+        return int(self.broken.sum()) / right if right else 0.0
+
+    @property
+    def robust_accuracy(self) -> float:
+        """Share of all images that are right before and under attack; an upper bound where an attack was not finished."""
+        return float((self.clean.correct & self.attacked.correct).float().mean())
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which robust accuracy under the whole attack lies: equal unless time ran out."""
+        standing = self.clean.correct & self.attacked.correct
+        proven = standing if self.finished is None else standing & self.finished
+        return float(proven.float().mean()), float(standing.float().mean())
+
+    @property
+    def confidence(self) -> float:
+        """Mean confidence under attack, in whatever class is predicted."""
+        return float(self.attacked.confidences.mean())
+
+    @property
+    def calibration(self) -> ReliabilityBins:
+        """Confidence against accuracy under attack: its `ece` and `signed_error`, and the bins of the diagram."""
+        return reliability(self.attacked)
+
+    @property
+    def share_of_parts(self) -> dict[str, int]:
+        """How many images each part of an ensemble broke; a part sees only what the ones before it left."""
+        if self.broken_by is None:
+            return {}
+        return {name: int((self.broken_by == place).sum()) for place, name in enumerate(self.parts)}
 
 
 @torch.inference_mode(False)
@@ -52,9 +108,9 @@ def attempt(
     require(seconds is None or seconds > 0, "seconds", "positive", seconds)
     check_images(images)
     numbers = check_indices(indices, len(images)).cpu()
-    keeper = Keeper(None if folder is None else Path(folder), "")
+    cache = Cache(None if folder is None else Path(folder), "")
     if folder is not None:
-        keeper = Keeper(Path(folder), fingerprint(GENERATOR, model, images, labels, attack, seed, numbers, batch_size))
+        cache = Cache(Path(folder), fingerprint(GENERATOR, model, images, labels, attack, seed, numbers, batch_size))
     clean = logits_of(model, images, batch_size, seed)
     before = Predictions.from_logits(clean, labels.cpu())
     parts: dict[str, Attack] = {"": attack}
@@ -77,13 +133,13 @@ def attempt(
             for number, rows in enumerate(standing.split(batch_size) if len(standing) else ()):
                 said = f"{name or 'attack'}: {int((broken_by >= 0).sum())} of {int(before.correct.sum())} broken"
                 where = rows.to(images.device)
-                kept, ended = keeper.read(place, number), True
+                kept, ended = cache.read(place, number), True
                 if kept is None:
                     own = with_draws(part, seed, numbers[rows])
                     points, ended = run(own, paced, images[where], labels[where], (seed, name, number))
                     kept = {"images": points, "logits": logits_of(model, points, batch_size, seed)}
                     if ended:
-                        keeper.write(kept, place, number)
+                        cache.write(kept, place, number)
                 adversarial[where], attacked[rows] = kept["images"].to(images), kept["logits"]
                 broken = attacked[rows].argmax(1) != before.labels[rows]
                 broken_by[rows[broken]] = place

@@ -10,9 +10,9 @@ from typing import Any
 from ..errors import SurefootError
 from ..registry import Own, Registry
 from ..schemas import check_options
+from ._pgd import pgd
 from .attempts import Attack
 from .auto_attack import AutoAttack
-from .projected_gradient import pgd
 
 HERE = "surefoot.attacks.presets:"
 
@@ -31,8 +31,8 @@ def is_attack(target: Any) -> bool:
 ATTACKS = Registry(
     "attack",
     [
-        ("fgsm", "surefoot.attacks.fast_gradient:fgsm", "One signed gradient step, L-inf 8/255"),
-        ("pgd", "surefoot.attacks.projected_gradient:pgd", "Projected gradient descent, 7 steps of 2.5 eps / 7, L-inf 8/255"),
+        ("fgsm", "surefoot.attacks._fgsm:fgsm", "One signed gradient step, L-inf 8/255"),
+        ("pgd", "surefoot.attacks._pgd:pgd", "Projected gradient descent, 7 steps of 2.5 eps / 7, L-inf 8/255"),
         ("pgd-weak", HERE + "pgd_weak", "7 steps of 0.2/255 in L-inf 0.4/255"),
         ("pgd-strong", HERE + "pgd_strong", "7 steps of 2/255 in L-inf 8/255"),
         ("autoattack", HERE + "autoattack_strong", "APGD, targeted APGD, FAB and Square, L-inf 8/255"),

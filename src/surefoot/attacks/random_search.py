@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from ..errors import require
 from ..models.logit_margins import logit_margins
 from ..types import Images, Labels, check_images
-from .balls import Ball, sources
-from .guarding import untouched
+from .gradients import untouched
+from .norms import Ball, sources
 
 
 def noise(

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..attacks.curves import security_curve
-from ..attacks.evaluation import evaluate
-from ..attacks.masking import NOT_TRIED, masking_signs
+from ..attacks.attempts import AttackResult
+from ..attacks.evaluation import evaluate, security_curve
+from ..attacks.gradient_masking import NOT_TRIED, masking_signs
 from ..attacks.presets import budget_of
-from ..attacks.results import AttackResult
 from ..calibration.bootstrap import mean_estimate, resampled_sums, share_estimate
 from ..calibration.scoring import estimates
 from ..data.choosing import choose

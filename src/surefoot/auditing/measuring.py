@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
-from ..attacks.keeping import fingerprint
+from ..attacks.cache import fingerprint
 from ..attacks.presets import ATTACKS
 from ..calibration.bins import reliability
 from ..calibration.repairs import Calibrated

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..attacks.curves import CurvePoint, security_curve
-from ..attacks.masking import masking_signs
+from ..attacks.evaluation import CurvePoint, security_curve
+from ..attacks.gradient_masking import masking_signs
 from ..attacks.presets import ATTACKS, budget_of, takes_budget
 from ..data.dataset import whole
 from ..errors import SurefootError

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from torch import nn
 
-from ..attacks.keeping import fingerprint
+from ..attacks.cache import fingerprint
 from ..calibration.temperature import Temperature, fit_temperature
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, require

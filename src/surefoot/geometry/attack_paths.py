@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..attacks.balls import Ball
-from ..attacks.gradients import input_gradient
-from ..attacks.guarding import untouched
+from ..attacks.gradients import input_gradient, untouched
+from ..attacks.norms import Ball
 from ..errors import require
 from ..models.observing import head_of, observed
 from ..types import Images, Labels, Logits, check_images, check_labels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..attacks.fast_gradient import fgsm
+from ..attacks._fgsm import fgsm
 from ..errors import require
 from ..types import Images, Labels
 from .batching import slices

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ..attacks.guarding import untouched
+from ..attacks.gradients import untouched
 from ..errors import require
 from ..models.observing import head_of, observed
 from ..types import Images, Outputs

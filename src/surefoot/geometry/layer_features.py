@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..attacks.guarding import untouched
+from ..attacks.gradients import untouched
 from ..errors import SurefootError, UnknownName, require
 from ..models.observing import bare, is_compiled
 from ..types import Features, Images

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..attacks.guarding import untouched
+from ..attacks.gradients import untouched
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
 from ..errors import UnknownName, require
 from ..seeds import derive

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..attacks.guarding import is_randomised
+from ..attacks.gradients import is_randomised
 from ..models.observing import evaluating
 from ..seeds import derive
 

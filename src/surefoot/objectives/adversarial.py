@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..attacks.projected_gradient import pgd
+from ..attacks._pgd import pgd
 from ..errors import require
 from ..models.observing import bare
 from ..seeds import default_generator

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..attacks._transfer import transfer
 from ..attacks.attempts import GENERATOR
 from ..attacks.evaluation import evaluate
-from ..attacks.transferring import transfer
 from ..errors import SurefootError, require
 from ..training.recipes import Recipe
 from .answer_measurements import Metrics

@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from ..errors import require
 from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Predictions, check_images
-from .attempts import GENERATOR, Attack, logits_of, with_draws
-from .keeping import Keeper, fingerprint
+from .attempts import GENERATOR, Attack, AttackResult, logits_of, with_draws
+from .cache import Cache, fingerprint
 from .presets import find_attack
-from .results import AttackResult
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ def transfer(
     for surrogate, model in surrogates.items():
         for name, method in methods.items():
             what = (GENERATOR, model, images, labels, name, method, seed, numbers, batch_size)
-            keeper = Keeper(None if folder is None else Path(folder), "" if folder is None else fingerprint(*what))
-            adversarial = made_once(keeper, model, images, labels, method, batch_size, seed, numbers, name)
+            cache = Cache(None if folder is None else Path(folder), "" if folder is None else fingerprint(*what))
+            adversarial = made_once(cache, model, images, labels, method, batch_size, seed, numbers, name)
             for target, other in targets.items():
                 attacked = Predictions.from_logits(logits_of(other, adversarial, batch_size, seed), labels.cpu())
                 cells[surrogate, target, name] = AttackResult(clean[target], attacked)
@@ -86,7 +85,7 @@ def transfer(
 
 
 def made_once(
-    keeper: Keeper,
+    cache: Cache,
     model: nn.Module,
     images: Images,
     labels: Labels,
@@ -97,7 +96,7 @@ def made_once(
     name: str,
 ) -> Images:
     """The adversarial images of one surrogate and attack, from disk if they are there."""
-    kept = keeper.read("adversarial")
+    kept = cache.read("adversarial")
     if kept is not None:
         return kept["images"].to(images)
     parts = []
@@ -106,5 +105,5 @@ def made_once(
         with global_seed(seed, name, number):
             parts.append(with_draws(method, seed, indices[rows])(model, images[where], labels[where]))
     found = torch.cat(parts)
-    keeper.write({"images": found}, "adversarial")
+    cache.write({"images": found}, "adversarial")
     return found

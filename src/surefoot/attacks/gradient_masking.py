@@ -13,12 +13,11 @@ from torch.nn import functional as F
 from ..errors import require
 from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Logits, Predictions, check_images
+from ._pgd import pgd
 from .attempts import Attack, attempt, logits_of
 from .auto_attack import AutoAttack
-from .balls import Ball
-from .gradients import NoGradient, one_gradient
-from .guarding import untouched
-from .projected_gradient import pgd
+from .gradients import NoGradient, one_gradient, untouched
+from .norms import Ball
 from .random_search import noise
 
 MANY = 0.1  # share of images without a gradient

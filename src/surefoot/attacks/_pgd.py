@@ -12,9 +12,8 @@ from torch.nn import functional as F
 from ..errors import UnknownName, require
 from ..models.logit_margins import logit_margins
 from ..types import Images, Labels, Logits, check_images, check_labels
-from .balls import Ball, Rows, sources
-from .gradients import input_gradient
-from .guarding import untouched, warn_if_randomised
+from .gradients import input_gradient, untouched, warn_if_randomised
+from .norms import Ball, Rows, sources
 
 LOSSES = ("ce", "margin")
 Start = Callable[[Images], Images]
