@@ -16,7 +16,7 @@ from surefoot.auditing.attacking import attack_draws, attack_record
 from surefoot.auditing.comparing import MCE, Difference, compare, with_real
 from surefoot.auditing.depths import DEPTHS
 from surefoot.auditing.pairing import load_draws
-from surefoot.calibration.repairs import digest_of
+from surefoot.calibration.calibrators import digest_of
 from surefoot.errors import SurefootError
 from surefoot.plain import plain
 

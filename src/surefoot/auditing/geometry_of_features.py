@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..calibration.bootstrap import mean_estimate
-from ..calibration.repairs import Calibrated
+from ..calibration.calibrators import Calibrated
 from ..geometry.attack_paths import attack_path
 from ..geometry.displacement import feature_displacement
 from ..geometry.feature_passes import observed_features

@@ -15,7 +15,7 @@ from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
 from ..attacks.cache import fingerprint
 from ..attacks.presets import ATTACKS
 from ..calibration.bins import reliability
-from ..calibration.repairs import Calibrated
+from ..calibration.calibrators import Calibrated
 from ..calibration.scoring import scores
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
@@ -274,9 +274,9 @@ def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding
 
 
 def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:
-    """A calibrated copy is not audited on the images that its repair was fitted on."""
-    if isinstance(model, Calibrated) and model.repair.fitted_on.data == source_of(data) and not allow_leakage:
-        seen = model.repair.fitted_on.overlap(clean)
+    """A calibrated copy is not audited on the images that its calibrator was fitted on."""
+    if isinstance(model, Calibrated) and model.calibrator.fitted_on.data == source_of(data) and not allow_leakage:
+        seen = model.calibrator.fitted_on.overlap(clean)
         if seen:
             raise SurefootError(
                 f"{seen} of {len(clean)} images were fitted on when this run was calibrated, so their scores would flatter; "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torch import Tensor
 
 from ..calibration.bins import ReliabilityBins
-from ..calibration.repairs import digest_of
+from ..calibration.calibrators import digest_of
 from ..calibration.scoring import Scores
 from ..files import inside, write_json, write_tensors
 from ..models.preflight import Finding

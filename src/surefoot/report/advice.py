@@ -20,7 +20,7 @@ from .words import Audit, capital, few_percent, percent, points, rounded, spoken
 
 DROP = 0.1  # of accuracy, from which a family is worth training for
 ATTACKED = 0.5  # success rate from which a model should not be trusted among enemies
-ENOUGH = 0.5  # share of ECE that a repair must remove to be called one
+ENOUGH = 0.5  # share of ECE that a temperature must remove to be advised
 REMEDIES = {
     "noise": "train with MaCS or MAGNMA",
     "blur": "train with MaCS or MAGNMA",
