@@ -37,9 +37,8 @@ def test_the_curve_as_table_json_and_csv(surefoot, folder, here, digits, termina
     run = sf.load_run(folder)
     data = sf.load_data("digits", max_images=60)
     batch = next(data.test.batches(100))
-    direct = sf.attacks.security_curve(
-        run.predictor, batch.images, batch.labels, "pgd", [0, 2 / 255, 8 / 255], options={"steps": 3}
-    )
+    given = {"options": {"steps": 3}, "indices": batch.indices}
+    direct = sf.attacks.security_curve(run.predictor, batch.images, batch.labels, "pgd", [0, 2 / 255, 8 / 255], **given)
     assert [float(point.ece) for point in direct] == [point["ece"]["value"] for point in curve]
 
 
