@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
@@ -11,7 +13,10 @@ from operator import index
 import torch
 from torch import Tensor
 
+from .errors import require
+
 Key = int | str
+THREADED = 1 << 15  # numbers for an image; for fewer, threads cost more than they gain
 
 
 def derive(*keys: Key) -> int:
@@ -24,6 +29,17 @@ def derive(*keys: Key) -> int:
 def generator(*keys: Key, device: torch.device | str = "cpu") -> torch.Generator:
     """A fresh generator for these keys."""
     return torch.Generator(device=device).manual_seed(derive(*keys))
+
+
+def default_generator(device: torch.device) -> torch.Generator:
+    """torch's own generator of a device, where one must be named."""
+    if device.type == "cpu":
+        return torch.default_generator
+    if device.type == "mps":
+        return torch.mps._get_default_mps_generator()
+    module = getattr(torch, device.type)
+    found: torch.Generator = module.default_generators[module.current_device() if device.index is None else device.index]
+    return found
 
 
 def reseed(device: torch.device, *keys: Key) -> None:
@@ -94,3 +110,49 @@ def global_seed(*keys: Key) -> Iterator[None]:
     with torch.random.fork_rng():
         torch.manual_seed(derive(*keys))
         yield
+
+
+def check_indices(indices: Tensor | None, count: int) -> Tensor:
+    """Places of images in their data set, one whole number for each: 0, 1, ... if not given."""
+    found = torch.arange(count) if indices is None else torch.as_tensor(indices)
+    require(found.ndim == 1 and len(found) == count, "indices", f"one for each of {count} images", found.numel())
+    whole = not (found.is_floating_point() or found.dtype == torch.bool)
+    require(whole, "indices", "whole numbers", found.dtype)
+    return found
+
+
+class ImageDraws:
+    """Draws for each image of a batch, seeded by (seed, name, image index), made on the CPU.
+
+    They belong to the image, not to its batch, device or process. Severity and budget are no keys: an image sees the same draws
+    at each of them, so they are paired. Who needs two sets of numbers tells them apart by `purpose`. A generator is reseeded
+    for each image, the only loop over images here.
+    """
+
+    def __init__(self, seed: int, name: str, indices: Tensor) -> None:
+        self.keys = [(seed, name, index) for index in indices.tolist()]
+
+    def normal(self, shape: tuple[int, ...], purpose: str = "") -> Tensor:
+        """Standard normal numbers, images x shape."""
+        return self._fill(Tensor.normal_, shape, purpose)
+
+    def uniform(self, shape: tuple[int, ...], purpose: str = "") -> Tensor:
+        """Numbers in [0, 1), images x shape."""
+        return self._fill(Tensor.uniform_, shape, purpose)
+
+    def _fill(self, fill: Callable[..., Tensor], shape: tuple[int, ...], purpose: str) -> Tensor:
+        out = torch.empty(len(self.keys), *shape)
+        extra = (purpose,) if purpose else ()
+
+        def part(rows: slice) -> None:
+            generator = torch.Generator()
+            for row, key in zip(out[rows], self.keys[rows], strict=True):
+                fill(row, generator=generator.manual_seed(derive(*key, *extra)))
+
+        workers = torch.get_num_threads() if out[:1].numel() >= THREADED else 1
+        if workers == 1:
+            part(slice(None))
+        else:
+            with ThreadPoolExecutor(workers) as threads:
+                deque(threads.map(part, [slice(begin, None, workers) for begin in range(workers)]), maxlen=0)
+        return out

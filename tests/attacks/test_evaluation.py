@@ -12,7 +12,7 @@ from attack_nets import linear_net, pictures, small_net
 from torch import nn
 
 from surefoot.attacks import AttackResult, evaluate, masking_signs, pgd, security_curve, transfer
-from surefoot.attacks.keeping import fingerprint
+from surefoot.attacks.cache import fingerprint
 from surefoot.attacks.presets import ATTACKS, find_attack
 from surefoot.calibration import scores
 from surefoot.errors import SurefootError, UnknownName

@@ -10,13 +10,13 @@ import torch
 
 import small_audits as small
 import surefoot as sf
-from surefoot.attacks.results import AttackResult
+from surefoot.attacks.attempts import AttackResult
 from surefoot.auditing.aligning import align, name_apart, read_compared
 from surefoot.auditing.attacking import attack_draws, attack_record
 from surefoot.auditing.comparing import MCE, Difference, compare, with_real
 from surefoot.auditing.depths import DEPTHS
 from surefoot.auditing.pairing import load_draws
-from surefoot.calibration.repairs import digest_of
+from surefoot.calibration.calibrators import digest_of
 from surefoot.errors import SurefootError
 from surefoot.plain import plain
 
@@ -73,6 +73,8 @@ def test_with_draws_of_the_same_images_the_rest_is_paired(tmp_path):
     assert item.paired
     mce = by_name(compare(found))[MCE]
     assert (mce.value, mce.low) == pytest.approx((-0.25, -0.25), abs=1e-5)
+    found[1].audit["attacks"]["my.module:attack"] = found[1].audit["attacks"]["pgd-weak"]
+    assert by_name(compare(found))["corruptions.mean_accuracy"].paired  # an attack that only one has does not matter
     found[1].audit["subject"]["seed"] = 1
     assert not by_name(compare(found))["corruptions.mean_accuracy"].paired
 

@@ -9,12 +9,12 @@ import torch
 from PIL import Image
 
 import surefoot as sf
-from surefoot.attacks.keeping import fingerprint
+from surefoot.attacks.cache import fingerprint
 from surefoot.auditing.corrupting import corruption_steps
 from surefoot.auditing.result import AUDIT
 from surefoot.auditing.setting import Setting, Speed
 from surefoot.auditing.sliding import feature_scale_grid
-from surefoot.calibration.repairs import digest_of
+from surefoot.calibration.calibrators import digest_of
 from surefoot.corruptions import COMMON15, NAMES, open_copies
 from surefoot.corruptions.published import CorruptedSplit
 from surefoot.data.choosing import choose

@@ -37,9 +37,8 @@ def test_the_curve_as_table_json_and_csv(surefoot, folder, here, digits, termina
     run = sf.load_run(folder)
     data = sf.load_data("digits", max_images=60)
     batch = next(data.test.batches(100))
-    direct = sf.attacks.security_curve(
-        run.predictor, batch.images, batch.labels, "pgd", [0, 2 / 255, 8 / 255], options={"steps": 3}
-    )
+    given = {"options": {"steps": 3}, "indices": batch.indices}
+    direct = sf.attacks.security_curve(run.predictor, batch.images, batch.labels, "pgd", [0, 2 / 255, 8 / 255], **given)
     assert [float(point.ece) for point in direct] == [point["ece"]["value"] for point in curve]
 
 
@@ -129,3 +128,17 @@ def test_no_target(surefoot, here):
 )
 def test_the_data_flags_of_the_other_commands(surefoot, folder, arguments, message):
     assert message in surefoot("attack", folder, *arguments).err
+
+
+def test_an_attack_of_ones_own_in_an_audit(surefoot, folder, here):
+    (here / "own_attacks_for_audits.py").write_text("def inverted(model, images, labels):\n    return 1 - images\n")
+    own = "own_attacks_for_audits:inverted"
+    command = ("audit", folder, "--max-images", 30, "--output", "mine")
+    found = surefoot(*command, "--attack", own, "--attack", "noise", "--quiet")
+    assert found.code == 0, found.err
+    written = json.loads((here / "mine" / "audit.json").read_text())
+    assert list(written["attacks"])[-2:] == [own, "noise"]
+    assert f"<td>{own}</td>" in (here / "mine" / "report.html").read_text()
+    assert surefoot(*command, "--attack", "nosie").err == "surefoot: Unknown attack 'nosie'. Did you mean 'noise'?\n"
+    assert surefoot("audit", "--predictions", "p.csv", "--attack", own).err == "surefoot: --predictions takes no --attack.\n"
+    assert own not in surefoot("list", "attacks").out

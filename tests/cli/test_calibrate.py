@@ -29,11 +29,12 @@ def test_a_calibrated_copy(surefoot, trained, digits, run):
         predict(model.eval(), digits.test.batches(200)) for model in (sf.load_run(trained).predictor, copy.predictor)
     )
     expected = fit_temperature(predict(run.predictor, digits.calibration.batches(256)))
-    assert copy.repair.temperature == pytest.approx(expected.temperature, rel=1e-6)
+    assert copy.calibrator.temperature == pytest.approx(expected.temperature, rel=1e-6)
+    assert copy.repair is copy.calibrator  # its former name
     assert torch.allclose(fixed.logits, bare.logits / expected.temperature, rtol=1e-5)
     assert torch.equal(fixed.classes, bare.classes)
     assert scores(fixed, intervals=0).accuracy == scores(bare, intervals=0).accuracy
-    assert copy.repair.fitted_on.indices.tolist() == digits.calibration.indices.tolist()
+    assert copy.calibrator.fitted_on.indices.tolist() == digits.calibration.indices.tolist()
 
 
 @pytest.mark.parametrize("method", ["feature-scaling", "vector", "bias", "isotonic"])
@@ -51,7 +52,7 @@ def test_a_calibrated_run_is_audited_but_not_on_the_images_of_its_fit(surefoot, 
     assert surefoot("calibrate", trained, "--output", "c", "--quiet").code == 0
     found = json.loads(surefoot("audit", "c", "--json", "--quiet").out)
     assert found["temperature"]["fitted_on"] == "the calibration split"
-    assert found["temperature"]["temperatures"][0] == pytest.approx(1, abs=1e-4)  # there is nothing left to repair
+    assert found["temperature"]["temperatures"][0] == pytest.approx(1, abs=1e-4)  # there is nothing left to calibrate
     refused = surefoot("audit", "c", "--split", "calibration", "--quiet")
     assert refused.code == 2
     assert "178 of 178 images were fitted on" in refused.err

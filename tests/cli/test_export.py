@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.attacks.keeping import fingerprint
+from surefoot.attacks.cache import fingerprint
 from surefoot.calibration import fit_temperature
 from surefoot.models.prediction import predict
 
@@ -38,7 +38,7 @@ def test_a_run_as_onnx_with_a_fitted_temperature(surefoot, trained, digits, run)
 
 
 def test_which_temperature(surefoot, trained, here):
-    """In this order: what was asked, the repair, the audit's only temperature, none."""
+    """In this order: what was asked, the calibrator, the audit's only temperature, none."""
 
     def said(*arguments):
         found = surefoot("export", *arguments, "--format", "torch", "--json", "--quiet")
@@ -59,12 +59,12 @@ def test_which_temperature(surefoot, trained, here):
     assert "its audit has 2" in said("r")["calibration"]
     assert surefoot("calibrate", "r", "--quiet").code == 0
     copy = sf.load_run(here / "r-temperature")
-    assert said("r-temperature")["temperature"] == copy.repair.temperature
+    assert said("r-temperature")["temperature"] == copy.calibrator.temperature
     assert said("r-temperature", "--temperature", "none")["temperature"] == 1.0
 
 
 @pytest.mark.parametrize("method", ["vector", "isotonic"])
-def test_other_repairs_are_inside(surefoot, trained, here, digits, method):
+def test_other_calibrators_are_inside(surefoot, trained, here, digits, method):
     assert surefoot("calibrate", "r", "--method", method, "--quiet").code == 0
     found = surefoot("export", f"r-{method}", "--output", "x/m.pt2", "--format", "torch", "--json")
     assert found.code == 0, found.err

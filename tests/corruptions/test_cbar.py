@@ -13,9 +13,9 @@ from pictures import pictures, to_numpy
 
 from surefoot.cli.corrupt import GROUPS
 from surefoot.corruptions import CBAR, CBAR_CIFAR, NAMES, corrupt
-from surefoot.corruptions.draws import ImageDraws
 from surefoot.corruptions.families import CORRUPTIONS, EVERY_FAMILY
 from surefoot.corruptions.severities import SCALES, cbar_tables, constants
+from surefoot.seeds import ImageDraws
 
 EVERY = EVERY_FAMILY["c-bar"]
 SIZES = [(32, 32), (30, 44), (64, 64), (51, 97)]

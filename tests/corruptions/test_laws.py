@@ -14,10 +14,10 @@ import torch
 from pictures import pictures, to_numpy
 
 from surefoot.corruptions import corrupt
-from surefoot.corruptions.draws import ImageDraws
 from surefoot.corruptions.families import CORRUPTIONS
 from surefoot.corruptions.rounding import to_levels
 from surefoot.corruptions.severities import constants
+from surefoot.seeds import ImageDraws
 
 RANDOM = {  # and a constant with a factor that must be noticed
     "gaussian_noise": ("std", 1.05),

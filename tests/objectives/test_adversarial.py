@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from surefoot.attacks.projected_gradient import kl_pgd, pgd
+from surefoot.attacks._pgd import kl_pgd, pgd
 from surefoot.objectives import TRADES, AdversarialTraining, CrossEntropy
 from surefoot.seeds import generator
 

@@ -50,6 +50,7 @@ def test_names_are_escaped_everywhere():
     audit = made_up(NASTY, (NASTY, "dog"), masking=[NASTY], preflight=[{"name": "x", "message": NASTY, "advice": NASTY}])
     audit["subject"] |= {"split": NASTY, "data": {"name": NASTY}, "notes": [NASTY]}
     audit["corruptions"]["cells"][0]["name"] = NASTY
+    audit["attacks"][NASTY] = {**next(iter(audit["attacks"].values())), "eps": None}
     audit["corruptions"]["families"][NASTY] = audit["corruptions"]["families"].pop("noise")
     audit["points"]["mistakes"][0]["picture"] = '"><script>alert(1)</script>'
     differences = [

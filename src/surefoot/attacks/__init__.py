@@ -1,14 +1,13 @@
 """Attacks on a classifier: adversarial images, and what they do to it."""
 
+from ._fgsm import fgsm
+from ._pgd import kl_pgd, pgd
+from ._transfer import TransferMatrix, transfer
+from .attempts import AttackResult
 from .auto_attack import AutoAttack, autoattack
-from .curves import CurvePoint, security_curve
-from .evaluation import evaluate
-from .fast_gradient import fgsm
-from .masking import masking_signs
-from .projected_gradient import kl_pgd, pgd
+from .evaluation import CurvePoint, evaluate, security_curve
+from .gradient_masking import masking_signs
 from .random_search import noise
-from .results import AttackResult
-from .transferring import TransferMatrix, transfer
 
 __all__ = [
     "AttackResult",

@@ -1,25 +1,84 @@
-"""Run an attack over a set: part by part, batch by batch, only on images that are still right."""
+"""Run an attack over a set: part by part, batch by batch, only on images that are still right; and what it did."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from ..calibration.bins import ReliabilityBins, reliability
 from ..errors import require
 from ..progress import progress_bar
-from ..seeds import global_seed
+from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Predictions, check_images
-from .guarding import untouched
-from .keeping import Keeper, fingerprint
-from .pacing import OutOfTime, Paced
-from .results import AttackResult
+from .cache import Cache, fingerprint
+from .gradients import OutOfTime, Paced, untouched
 
 Attack = Callable[[nn.Module, Images, Labels], Images]
+GENERATOR = 2  # of the draws: those of version 1 depended on the batch
 logger = logging.getLogger("surefoot")
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """Per-image outcome of an attack; the rates follow from it.
+
+    `parts` names the attacks of an ensemble in their order, `broken_by` says for each image which of them broke it (-1: none),
+    and `finished` which images were broken or withstood all of them; None stands for all.
+    """
+
+    clean: Predictions
+    attacked: Predictions
+    _: KW_ONLY
+    parts: tuple[str, ...] = ()
+    broken_by: Tensor | None = None
+    finished: Tensor | None = None
+
+    @property
+    def broken(self) -> Tensor:
+        """Which images were right before and are wrong now."""
+        return self.clean.correct & ~self.attacked.correct
+
+    @property
+    def success_rate(self) -> float:
+        """Share of the images that were classified correctly before and are not now; 0 if none was."""
+        right = int(self.clean.correct.sum())
+        return int(self.broken.sum()) / right if right else 0.0
+
+    @property
+    def robust_accuracy(self) -> float:
+        """Share of all images that are right before and under attack; an upper bound where an attack was not finished."""
+        return float((self.clean.correct & self.attacked.correct).float().mean())
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which robust accuracy under the whole attack lies: equal unless time ran out."""
+        standing = self.clean.correct & self.attacked.correct
+        proven = standing if self.finished is None else standing & self.finished
+        return float(proven.float().mean()), float(standing.float().mean())
+
+    @property
+    def confidence(self) -> float:
+        """Mean confidence under attack, in whatever class is predicted."""
+        return float(self.attacked.confidences.mean())
+
+    @property
+    def calibration(self) -> ReliabilityBins:
+        """Confidence against accuracy under attack: its `ece` and `signed_error`, and the bins of the diagram."""
+        return reliability(self.attacked)
+
+    @property
+    def share_of_parts(self) -> dict[str, int]:
+        """How many images each part of an ensemble broke; a part sees only what the ones before it left."""
+        if self.broken_by is None:
+            return {}
+        return {name: int((self.broken_by == place).sum()) for place, name in enumerate(self.parts)}
 
 
 @torch.inference_mode(False)
@@ -31,12 +90,15 @@ def attempt(
     *,
     batch_size: int = 256,
     seed: int = 0,
+    indices: Tensor | None = None,
     seconds: float | None = None,
     progress: bool = False,
     folder: str | Path | None = None,
 ) -> tuple[Images, AttackResult]:
     """The adversarial images (clean where the model was wrong anyway) and what they did.
 
+    An attack with arguments `seed` and `indices` is given the seed and the images' places in their data set (0, 1, ... if not
+    given), to draw for each image whatever its batch; torch's own generator is seeded for each batch.
     An attack with a method `parts(classes, size)` is an ensemble: each part works on what the ones before it left standing.
     After `seconds` the rest is left undone, and the result says what is proven so far. With a folder, what was done is read
     from there.
@@ -45,9 +107,10 @@ def attempt(
     require(batch_size >= 1, "batch_size", "at least 1", batch_size)
     require(seconds is None or seconds > 0, "seconds", "positive", seconds)
     check_images(images)
-    keeper = Keeper(None if folder is None else Path(folder), "")
+    numbers = check_indices(indices, len(images)).cpu()
+    cache = Cache(None if folder is None else Path(folder), "")
     if folder is not None:
-        keeper = Keeper(Path(folder), fingerprint(model, images, labels, attack, seed, batch_size))
+        cache = Cache(Path(folder), fingerprint(GENERATOR, model, images, labels, attack, seed, numbers, batch_size))
     clean = logits_of(model, images, batch_size, seed)
     before = Predictions.from_logits(clean, labels.cpu())
     parts: dict[str, Attack] = {"": attack}
@@ -70,12 +133,13 @@ def attempt(
             for number, rows in enumerate(standing.split(batch_size) if len(standing) else ()):
                 said = f"{name or 'attack'}: {int((broken_by >= 0).sum())} of {int(before.correct.sum())} broken"
                 where = rows.to(images.device)
-                kept, ended = keeper.read(place, number), True
+                kept, ended = cache.read(place, number), True
                 if kept is None:
-                    points, ended = run(part, paced, images[where], labels[where], (seed, name, number))
+                    own = with_draws(part, seed, numbers[rows])
+                    points, ended = run(own, paced, images[where], labels[where], (seed, name, number))
                     kept = {"images": points, "logits": logits_of(model, points, batch_size, seed)}
                     if ended:
-                        keeper.write(kept, place, number)
+                        cache.write(kept, place, number)
                 adversarial[where], attacked[rows] = kept["images"].to(images), kept["logits"]
                 broken = attacked[rows].argmax(1) != before.labels[rows]
                 broken_by[rows[broken]] = place
@@ -88,13 +152,25 @@ def attempt(
     return adversarial, result_of(before, attacked, parts, broken_by, finished)
 
 
+def with_draws(attack: Attack, seed: int, indices: Tensor) -> Attack:
+    """The attack with `seed` and `indices`, where it takes them and nobody decided how it draws."""
+    given = attack.keywords if isinstance(attack, partial) else {}
+    if given.keys() & {"seed", "indices", "generator"}:
+        return attack
+    takes = inspect.signature(attack).parameters
+    return partial(attack, **{name: value for name, value in {"seed": seed, "indices": indices}.items() if name in takes})
+
+
 def run(part: Attack, model: nn.Module, images: Images, labels: Labels, keys: tuple[int | str, ...]) -> tuple[Images, bool]:
     """The adversarial images of one batch, and whether the attack came to its end."""
     with global_seed(*keys):
         try:
-            return part(model, images, labels), True
+            points = part(model, images, labels)
         except OutOfTime as stop:
             return images if stop.images is None else stop.images, False
+    require(points.shape == images.shape, "an attack's images", f"of shape {tuple(images.shape)}", tuple(points.shape))
+    check_images(points, "an attack's images")
+    return points, True
 
 
 def result_of(

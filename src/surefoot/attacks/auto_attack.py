@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import SurefootError, UnknownName, require
-from ..types import Images, Labels
+from ..types import Images, Labels, Logits
 from .attempts import Attack, attempt
-from .balls import Ball
-from .guarding import untouched, warn_if_randomised
-from .pacing import OutOfTime
-from .watching import Enough, Watch
+from .gradients import OutOfTime, untouched, warn_if_randomised
+from .norms import Ball
 
 VERSIONS = {
     "standard": ("apgd-ce", "apgd-t", "fab-t", "square"),
@@ -27,6 +25,9 @@ VERSIONS = {
 }
 TARGETS = 9  # classes that the targeted attacks try
 DRAWS = 20  # of a randomised model, averaged
+EARLY = (
+    25  # passes within which it is cheaper to start again on half of the images than to go on with all: there are 100 and more
+)
 QUIET = logging.Logger("autoattack", logging.CRITICAL)
 
 
@@ -162,3 +163,41 @@ def theirs(module: str, attribute: str) -> Any:
         if error.name is None or not error.name.startswith("pyautoattack"):
             raise
         raise SurefootError("AutoAttack needs the package pyautoattack: pip install 'surefoot[autoattack]'.") from error
+
+
+class Enough(Exception):
+    """Every image of the batch is broken, or at least half of them so early that it pays to start again with the rest."""
+
+
+class Watch:
+    """The model as a function that remembers the points of the ball where an image was classified wrongly.
+
+    Only passes over the whole batch are looked at, since an attack on some of its images does not say on which.
+    """
+
+    def __init__(self, model: nn.Module, images: Images, labels: Labels, ball: Ball, remember: bool) -> None:
+        self.model, self.images, self.labels, self.ball, self.remember = model, images, labels, ball, remember
+        self.points, self.broken = images.clone(), torch.zeros(len(images), dtype=torch.bool, device=images.device)
+        self.dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), images.dtype)
+        self.passes, self.classes = 0, 0
+
+    def __call__(self, points: Images) -> Logits:
+        if not len(points):
+            return points.new_zeros(0, self.classes)
+        logits: Tensor = self.model(points.to(self.dtype)).float()
+        self.passes, self.classes = self.passes + 1, logits.shape[1]
+        if self.remember and len(points) == len(self.images):
+            self.look(points.detach(), logits.detach())
+        return logits
+
+    def look(self, points: Images, logits: Logits) -> None:
+        """Note what is broken; stop the attack when that is enough."""
+        new = (logits.argmax(1) != self.labels) & ~self.broken
+        if not bool(new.any()):
+            return
+        new &= self.ball.contains(points, self.images)
+        self.points[new] = points[new]
+        self.broken |= new
+        count = int(self.broken.sum())
+        if count == len(self.images) or (self.passes <= EARLY and 2 * count >= len(self.images)):
+            raise Enough

@@ -1,17 +1,85 @@
-"""The slope of a loss at the pixels, from one forward and one backward pass, and what can be wrong with it."""
+"""What an attack asks of a model: the slope of a loss at the pixels, within a time budget, and the model left as it was."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import SurefootError, require
+from ..models.observing import evaluating
 from ..types import Images, Logits
-from .pacing import Paced
 
 Loss = Callable[[Logits], Tensor]  # one number for each image, to be made large
+logger = logging.getLogger("surefoot")
+_TOLD: WeakSet[nn.Module] = WeakSet()
+
+
+class OutOfTime(Exception):
+    """Raised from inside a forward pass; `images` are adversarial where an image was broken before, if the attack knows any."""
+
+    def __init__(self) -> None:
+        super().__init__("the time budget is used up")
+        self.images: Images | None = None
+
+
+class Paced(nn.Module):
+    """The model itself to whoever attacks it."""
+
+    def __init__(self, model: nn.Module, seconds: float | None, tick: Callable[[int], None]) -> None:
+        super().__init__()
+        self.model, self.tick, self.passes = model, tick, 0
+        self.deadline = None if seconds is None else time.monotonic() + seconds
+        self.training = model.training
+
+    def forward(self, images: Images) -> Logits:
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
+        self.passes += 1
+        self.tick(self.passes)
+        logits: Logits = self.model(images)
+        return logits
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the model has."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("model"), name)
+
+
+@contextmanager
+def untouched(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode without parameter gradients inside the block; all as before afterwards, even after an error."""
+    wanted = {parameter: parameter.requires_grad for parameter in model.parameters()}
+    with evaluating(model):
+        try:
+            for parameter in wanted:
+                parameter.requires_grad_(False)
+            yield
+        finally:
+            for parameter, flag in wanted.items():
+                parameter.requires_grad_(flag)
+
+
+def is_randomised(model: nn.Module) -> bool:
+    """Whether the model, or a model inside it, says that it draws anew at every call."""
+    return any(getattr(layer, "randomised", False) is True for layer in model.modules())
+
+
+def warn_if_randomised(model: nn.Module, remedy: str) -> None:
+    """Log once for each model that a gradient of one draw is not the gradient of what the model does on average."""
+    model = model.model if isinstance(model, Paced) else model
+    if is_randomised(model) and model not in _TOLD:
+        _TOLD.add(model)
+        kind = type(model).__name__
+        logger.warning("%s draws anew at every call, and this attack sees one draw at a time: %s.", kind, remedy)
 
 
 class NoGradient(SurefootError):

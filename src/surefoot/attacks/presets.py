@@ -10,9 +10,9 @@ from typing import Any
 from ..errors import SurefootError
 from ..registry import Own, Registry
 from ..schemas import check_options
+from ._pgd import pgd
 from .attempts import Attack
 from .auto_attack import AutoAttack
-from .projected_gradient import pgd
 
 HERE = "surefoot.attacks.presets:"
 
@@ -31,8 +31,8 @@ def is_attack(target: Any) -> bool:
 ATTACKS = Registry(
     "attack",
     [
-        ("fgsm", "surefoot.attacks.fast_gradient:fgsm", "One signed gradient step, L-inf 8/255"),
-        ("pgd", "surefoot.attacks.projected_gradient:pgd", "Projected gradient descent, 7 steps of 2.5 eps / 7, L-inf 8/255"),
+        ("fgsm", "surefoot.attacks._fgsm:fgsm", "One signed gradient step, L-inf 8/255"),
+        ("pgd", "surefoot.attacks._pgd:pgd", "Projected gradient descent, 7 steps of 2.5 eps / 7, L-inf 8/255"),
         ("pgd-weak", HERE + "pgd_weak", "7 steps of 0.2/255 in L-inf 0.4/255"),
         ("pgd-strong", HERE + "pgd_strong", "7 steps of 2/255 in L-inf 8/255"),
         ("autoattack", HERE + "autoattack_strong", "APGD, targeted APGD, FAB and Square, L-inf 8/255"),
@@ -43,7 +43,7 @@ ATTACKS = Registry(
     Own("a function of (model, images, labels)", is_attack),
 )
 FIXED = ("pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong")  # budgets that belong to the name
-NOT_OPTIONS = ("model", "images", "labels", "generator")
+NOT_OPTIONS = ("model", "images", "labels", "generator", "seed", "indices")
 
 pgd_weak = partial(pgd, eps=0.4 / 255, steps=7, step_size=0.2 / 255)
 pgd_strong = partial(pgd, eps=8 / 255, steps=7, step_size=2 / 255)
@@ -69,14 +69,13 @@ def takes_budget(attack: str) -> bool:
     return attack not in FIXED and (isinstance(found, AutoAttack) or "eps" in inspect.signature(found).parameters)
 
 
-def budget_of(attack: str) -> float:
-    """The size of the ball that an attack searches by default; 8/255 for an attack of one's own that says none."""
+def budget_of(attack: str) -> float | None:
+    """The size of the ball that an attack searches by default; None for an attack of one's own that says none."""
     found: Any = ATTACKS.load(attack)
     given = found.keywords.get("eps") if isinstance(found, partial) else getattr(found, "eps", None)
-    if given is None:
-        own = inspect.signature(found).parameters.get("eps")
-        given = 8 / 255 if own is None else own.default
-    return float(given)
+    if given is None and (own := inspect.signature(found).parameters.get("eps")) is not None:
+        given = own.default
+    return None if given is None else float(given)
 
 
 def with_options(name: str, attack: Any, options: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..calibration.repairs import digest_of
+from ..calibration.calibrators import digest_of
 from ..errors import SurefootError
 from ..files import read_json
 from ..types import Predictions

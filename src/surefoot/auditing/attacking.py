@@ -11,11 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..attacks.curves import security_curve
-from ..attacks.evaluation import evaluate
-from ..attacks.masking import NOT_TRIED, masking_signs
+from ..attacks.attempts import AttackResult
+from ..attacks.evaluation import evaluate, security_curve
+from ..attacks.gradient_masking import NOT_TRIED, masking_signs
 from ..attacks.presets import budget_of
-from ..attacks.results import AttackResult
 from ..calibration.bootstrap import mean_estimate, resampled_sums, share_estimate
 from ..calibration.scoring import estimates
 from ..data.choosing import choose
@@ -29,11 +28,15 @@ from .steps import Step
 CURVE = "pgd"
 PASSES = {  # forward and backward for each image; what withstands AutoAttack is tried 5,000 and 1,900 times
     "fgsm": (1, 1),
+    "noise": (20, 0),
+    "pgd": (7, 7),
     "pgd-weak": (7, 7),
     "pgd-strong": (7, 7),
     "autoattack-weak": (4000, 1500),
+    "autoattack": (400, 300),
     "autoattack-strong": (400, 300),
 }
+OWN = (10, 10)  # a guess at the passes of an attack of one's own
 NEEDS_EXTRA = "AutoAttack was left out: pip install 'surefoot[autoattack]'."
 
 
@@ -52,7 +55,7 @@ def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
     """A step for each attack, one for each budget of the security curve, one for the signs of masking."""
     count, steps = len(setting.attack_images), []
     for name in attacks_of(setting):
-        forward, backward = PASSES[name]
+        forward, backward = PASSES.get(name, OWN)
         cost = setting.cost(count, forward=forward, backward=backward)
         steps.append(Step(f"attacks/{name}", partial(attacked, setting, name, folder), cost))
     for eps in setting.depth.curve_budgets:
@@ -67,9 +70,9 @@ def attack_steps(setting: Setting, folder: Path | None) -> list[Step]:
 def attacked(setting: Setting, name: str, folder: Path | None) -> Record:
     """An attack on every batch; finished batches are kept in the folder."""
     parts, indices = [], []
-    options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "folder": folder}
+    run: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "folder": folder}
     for batch in setting.attack_images.batches(setting.batch_size, device=setting.device):
-        parts.append(evaluate(setting.model, batch.images, batch.labels, name, **options))
+        parts.append(evaluate(setting.model, batch.images, batch.labels, name, indices=batch.indices, **run))
         indices.append(batch.indices)
     found = attack_record(joined(parts), budget_of(name), setting.seed)
     return Record(found.values, {**found.tensors, "indices": torch.cat(indices)})
@@ -80,7 +83,7 @@ def joined(parts: list[AttackResult]) -> AttackResult:
     return AttackResult(*(Predictions.join([getattr(part, side) for part in parts]) for side in ("clean", "attacked")))
 
 
-def attack_record(whole: AttackResult, eps: float, seed: int) -> Record:
+def attack_record(whole: AttackResult, eps: float | None, seed: int) -> Record:
     """Rates with intervals over images, and calibration under attack; success is not defined where no answer was right."""
     broken, correct = whole.broken, whole.clean.correct
     draws, right, images = attack_draws(broken, correct, seed), int(correct.sum()), len(correct)
@@ -105,15 +108,16 @@ def attack_draws(broken: Tensor, correct: Tensor, seed: int) -> dict[str, Tensor
 def curve_point(setting: Setting, eps: float) -> Record:
     """What PGD leaves in a ball of this size."""
     batch = whole(setting.attack_images, setting.batch_size, setting.device)
-    options: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed}
-    return Record({"point": vars(security_curve(setting.model, batch.images, batch.labels, CURVE, [eps], **options)[0])})
+    run: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "indices": batch.indices}
+    return Record({"point": vars(security_curve(setting.model, batch.images, batch.labels, CURVE, [eps], **run)[0])})
 
 
 def masking(setting: Setting) -> Record:
     """Reasons not to trust what gradient attacks found."""
     few = choose(setting.images, setting.depth.masking_images, setting.seed)
     batch = whole(few, setting.batch_size, setting.device)
-    lines = masking_signs(setting.model, batch.images, batch.labels, batch_size=setting.batch_size, seed=setting.seed)
+    run: dict[str, Any] = {"batch_size": setting.batch_size, "seed": setting.seed, "indices": batch.indices}
+    lines = masking_signs(setting.model, batch.images, batch.labels, **run)
     return Record({"lines": [line for line in lines if line != NOT_TRIED]})
 
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from ..calibration.answers import answer
 from ..calibration.bins import ReliabilityBins
 from ..calibration.bootstrap import DRAWS, estimate
-from ..calibration.cross_fitting import divided
 from ..calibration.scoring import interval_of, samples
+from ..calibration.temperature import divided
 from ..models.prediction import predict
 from ..types import Batch, Estimate, Predictions
 from .records import Record

@@ -153,13 +153,15 @@ def other_names(first: Mapping[str, Number], second: Mapping[str, Number], one: 
 
 
 def can_pair(one: Compared, two: Compared) -> bool:
-    """Whether the draws of both audits are of the same images: the same seed, and as many of the same split."""
-    sides = [(m.audit["subject"].get("seed"), m.audit.get("corruptions", {}).get("images"), attacked(m)) for m in (one, two)]
+    """Whether the draws of both audits are of the same images: the same seed, and as many of the same split.
+
+    An attack that only one of them has does not matter.
+    """
+    first, second = ({name: found["images"] for name, found in m.audit.get("attacks", {}).items()} for m in (one, two))
+    if any(first[name] != second[name] for name in first.keys() & second.keys()):
+        return False
+    sides = [(m.audit["subject"].get("seed"), m.audit.get("corruptions", {}).get("images")) for m in (one, two)]
     return bool(one.draws) and bool(two.draws) and sides[0] == sides[1]
-
-
-def attacked(model: Compared) -> dict[str, int]:
-    return {name: found["images"] for name, found in model.audit.get("attacks", {}).items()}
 
 
 def difference_of(

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..calibration.bootstrap import mean_estimate
-from ..calibration.repairs import Calibrated
+from ..calibration.calibrators import Calibrated
 from ..geometry.features import attack_path, feature_displacement, observed_features, representation_statistics
 from ..geometry.planes import representation_plane
 from ..models.observing import head_of

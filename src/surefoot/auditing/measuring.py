@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from ..attacks.keeping import fingerprint
+from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
+from ..attacks.cache import fingerprint
+from ..attacks.presets import ATTACKS
 from ..calibration.bins import reliability
-from ..calibration.repairs import Calibrated
+from ..calibration.calibrators import Calibrated
 from ..calibration.scoring import scores
+from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
 from ..data.choosing import indices_of
 from ..data.dataset import Dataset, Split
@@ -64,6 +68,7 @@ def audit(
     data: Dataset,
     *,
     depth: str | Depth = "quick",
+    attacks: Sequence[str] = (),
     split: str = "test",
     name: str = "model",
     batch_size: int = 256,
@@ -80,7 +85,8 @@ def audit(
 ) -> Audit:
     """Measure accuracy, calibration, corruptions, attacks and geometry of a model that takes pixels in [0, 1].
 
-    `depth` is quick, standard or full. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
+    `depth` is quick, standard or full; `attacks` are names, or `package.module:function` of one's own, beyond those of the
+    depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
     `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
@@ -88,7 +94,7 @@ def audit(
     Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there.
     """
     check_source(calibrate_on)
-    wanted = find_depth(depth)
+    wanted = with_attacks(find_depth(depth), attacks)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     if output is not None:
@@ -125,6 +131,16 @@ def audit(
     return result
 
 
+def with_attacks(depth: Depth, more: Sequence[str]) -> Depth:
+    """The depth with more attacks; all of them are found before anything is measured."""
+    if isinstance(more, str):
+        raise SurefootError(f"attacks must be a list of names, got '{more}'.")
+    names = tuple(dict.fromkeys((*depth.attacks, *more)))
+    for name in names:
+        ATTACKS.load(name)
+    return replace(depth, attacks=names)
+
+
 def work_folder(output: str | Path, key: str) -> Path:
     """Where unfinished work is kept."""
     return inside(output, DATA, "work", key, "attacks").parent
@@ -133,9 +149,10 @@ def work_folder(output: str | Path, key: str) -> Path:
 def key_of(setting: Setting, sample: Batch, calibrate_on: str | Predictions) -> str:
     """A name for the work: what an interrupted audit must agree in to go on."""
     given = calibrate_on if isinstance(calibrate_on, str) else calibrate_on.logits
+    own = [ATTACKS.load(name) for name in setting.depth.attacks if name not in ATTACKS]  # what they do may have been edited
     return fingerprint(
         setting.model, sample.images, sample.labels, len(setting.images), source_of(setting.data), setting.split, setting.depth,
-        *(setting.batch_size, setting.seed, given, str(setting.copies)),
+        *(setting.batch_size, setting.seed, given, str(setting.copies), own, ATTACK_DRAWS, CORRUPTION_DRAWS),
     )  # fmt: skip
 
 
@@ -257,9 +274,9 @@ def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding
 
 
 def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:
-    """A calibrated copy is not audited on the images that its repair was fitted on."""
-    if isinstance(model, Calibrated) and model.repair.fitted_on.data == source_of(data) and not allow_leakage:
-        seen = model.repair.fitted_on.overlap(clean)
+    """A calibrated copy is not audited on the images that its calibrator was fitted on."""
+    if isinstance(model, Calibrated) and model.calibrator.fitted_on.data == source_of(data) and not allow_leakage:
+        seen = model.calibrator.fitted_on.overlap(clean)
         if seen:
             raise SurefootError(
                 f"{seen} of {len(clean)} images were fitted on when this run was calibrated, so their scores would flatter; "

@@ -35,7 +35,7 @@ class Workbook:
 
     def path(self, name: str) -> Path:
         assert self.folder is not None
-        return self.folder / f"{name.replace('/', '.')}.safetensors"
+        return self.folder / f"{name.replace('/', '.').replace(':', '-')}.safetensors"
 
     def read(self, name: str) -> Record | None:
         """The record of a finished step, if it is finished."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torch import Tensor
 
 from ..calibration.bins import ReliabilityBins
-from ..calibration.repairs import digest_of
+from ..calibration.calibrators import digest_of
 from ..calibration.scoring import Scores
 from ..files import inside, write_json, write_tensors
 from ..models.preflight import Finding
@@ -95,10 +95,13 @@ class Corruptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackSummary:
-    """How an attack fared, and how sure the model was of the answers it was led to; `eps` is how far a pixel may change."""
+    """How an attack fared, and how sure the model was of the answers it was led to.
+
+    `eps` is how far a pixel may change; None for an attack of one's own that does not say.
+    """
 
     images: int
-    eps: float
+    eps: float | None
     success_rate: Estimate
     robust_accuracy: Estimate
     confidence: Estimate

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..calibration.cross_fitting import cross_fit_temperature, divided
 from ..calibration.scoring import scores
-from ..calibration.temperature import Temperature, fit_temperature
+from ..calibration.temperature import Temperature, cross_fit_temperature, divided, fit_temperature
 from ..data.splitting import SPLITS
 from ..errors import SurefootError, UnknownName
 from ..types import Predictions

@@ -2,16 +2,16 @@
 
 from ..types import Predictions
 from .bins import ReliabilityBins, reliability
+from .calibrators import Calibrated, Calibrator, Repair, load_calibrator, load_repair
 from .class_scaling import ClassBias, ClassScaling, fit_bias, fit_vector
-from .cross_fitting import CrossFit, cross_fit_temperature
 from .feature_scaling import FeatureScaling, scale_features
 from .isotonic import Isotonic, fit_isotonic
-from .repairs import Calibrated, Repair, load_repair
 from .scoring import Scores, difference, scores
-from .temperature import Temperature, fit_temperature
+from .temperature import CrossFit, Temperature, cross_fit_temperature, fit_temperature
 
 __all__ = [
     "Calibrated",
+    "Calibrator",
     "ClassBias",
     "ClassScaling",
     "CrossFit",
@@ -28,6 +28,7 @@ __all__ = [
     "fit_isotonic",
     "fit_temperature",
     "fit_vector",
+    "load_calibrator",
     "load_repair",
     "reliability",
     "scale_features",

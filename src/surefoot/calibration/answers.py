@@ -12,8 +12,7 @@ from torch.nn import functional as F
 
 from ..errors import SurefootError, require
 from ..types import Predictions
-from .bins import ReliabilityBins, bin_of
-from .class_bins import Entries
+from .bins import Entries, ReliabilityBins, bin_of
 
 CELLS = 2**21  # logits held as probabilities at once
 TOP = 5

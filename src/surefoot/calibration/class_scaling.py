@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import SurefootError
 from ..types import Logits, Predictions
-from .repairs import FittedOn, Repair
+from .calibrators import Calibrator, FittedOn
 from .scale_search import CELLS, best_scale
 
 logger = logging.getLogger("surefoot")
@@ -19,7 +19,7 @@ STEPS, TOLERANCE = 500, 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassScaling(Repair):
+class ClassScaling(Calibrator):
     """z'_c = factor_c z_c + offset_c."""
 
     factors: Tensor
@@ -30,7 +30,7 @@ class ClassScaling(Repair):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassBias(Repair):
+class ClassBias(Calibrator):
     """z'_c = z_c + offset_c."""
 
     offsets: Tensor

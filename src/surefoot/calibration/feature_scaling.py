@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from ..errors import require
 from ..types import Logits, Predictions
-from .repairs import FittedOn, Repair, widened
+from .calibrators import Calibrator, FittedOn, widened
 from .scale_search import best_scale
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureScaling(Repair):
+class FeatureScaling(Calibrator):
     """z' = W (S f) + b = S (z - b) + b: temperature 1 / S but for the bias b of the final layer."""
 
     scale: float

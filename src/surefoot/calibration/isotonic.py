@@ -9,14 +9,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..types import Logits, Predictions
+from .calibrators import Calibrator, FittedOn
 from .class_scaling import check_classes
-from .repairs import FittedOn, Repair
 
 FLOOR = 1e-6  # a probability that the fit puts at 0 becomes this, so that one surprise does not cost an infinite NLL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Isotonic(Repair):
+class Isotonic(Calibrator):
     """Each class's probability by a rising line through knots (classes x knots, the last repeated), then divided by their sum.
 
     Between knots the line is straight, outside it is level, and where it is level classes may come to be equal.

@@ -12,11 +12,10 @@ from torch import Tensor
 from ..errors import SurefootError, UnknownName, require
 from ..types import Estimate, Predictions
 from .answers import Answers, answer, parts_of, weighted_totals
-from .bins import debiased_ece_of, max_error_of, rms_of
+from .bins import class_sums, debiased_ece_of, max_error_of, rms_of
 from .bootstrap import DRAWS, calibrated_ece, estimate, norm_estimate, resamples, share_estimate, shifted_estimate
-from .class_bins import class_sums
 from .ranking import rank
-from .smoothing import smooth_ece
+from .smooth_ece import smooth_ece
 
 logger = logging.getLogger("surefoot")
 Given = Predictions | Iterable[Predictions]

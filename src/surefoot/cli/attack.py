@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..attacks.curves import CurvePoint, security_curve
-from ..attacks.masking import masking_signs
+from ..attacks.evaluation import CurvePoint, security_curve
+from ..attacks.gradient_masking import masking_signs
 from ..attacks.presets import ATTACKS, budget_of, takes_budget
 from ..data.dataset import whole
 from ..errors import SurefootError
@@ -96,17 +96,17 @@ def attack(
     place = pick_device(device)
     subject = found.model.to(place)
     batch = whole(found.data.split(split), batch_size, place)
-    images, answers = batch.images, batch.labels
+    images, answers, numbers = batch.images, batch.labels, batch.indices
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
     paced: dict[str, Any] = {"seconds": seconds, "progress": not quiet, "folder": keep}
     asked = budgets if varied else None
-    points = security_curve(subject, images, answers, attack, asked, options=options, **paced, **run)
+    points = security_curve(subject, images, answers, attack, asked, options=options, indices=numbers, **paced, **run)
     signs = []
-    largest = max(budgets) if varied else max(budget_of(attack), TELLING)
+    largest = max(budgets) if varied else max(budget_of(attack) or 0, TELLING)
     if not no_check and largest > 0:
         norm = str(options.get("norm", "linf"))
         some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=place).long()  # folders are sorted by class
-        signs = masking_signs(subject, images[some], answers[some], largest, norm, **run)
+        signs = masking_signs(subject, images[some], answers[some], largest, norm, indices=numbers[some.cpu()], **run)
     rows = [plain(asdict(point)) for point in points]
     if json_:
         print(json.dumps({"name": found.name, "split": split, "curve": rows, "masking": signs}))

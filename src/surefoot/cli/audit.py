@@ -48,8 +48,14 @@ def audit(
             metavar="SPLIT|FILE", help="Fit the temperature here [default: a run's calibration split, else cross-fit]"
         ),
     ] = None,
-    allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Audit images that a repair was fitted on")] = False,
+    allow_leakage: Annotated[
+        bool, typer.Option("--allow-leakage", help="Audit images that a calibrator was fitted on")
+    ] = False,
     depth: Annotated[str, typer.Option(help="quick (a minute), standard or full (everything in the papers)")] = "quick",
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="An attack beyond the depth's, or package.module:function; may be repeated"),
+    ] = None,
     corrupted: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Corrupted copies (CIFAR-C, ImageNet-C) instead of our own"),
@@ -107,7 +113,7 @@ def audit(
     if predictions is not None:
         model_options = flag.given(mean=mean, std=std, data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained)
         model_options |= flag.given(allow_code=allow_code)
-        measured_ones = flag.given(corrupted=corrupted, depth=None if depth == "quick" else depth)
+        measured_ones = flag.given(attack=attack or None, corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
@@ -126,6 +132,7 @@ def audit(
     default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": source or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
+    measured["attacks"] = attack or ()
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, found.data.split(split))}
     measured["provenance"] = provenance_of(found, as_given())
     measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)

@@ -1,4 +1,4 @@
-"""`surefoot calibrate`: a copy of a run whose confidences are repaired on its calibration split."""
+"""`surefoot calibrate`: a copy of a run whose confidences are calibrated on its calibration split."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..auditing.subjects import source_of
-from ..calibration.fitting import fit_repair
-from ..calibration.repairs import METHODS
+from ..calibration.calibrators import METHODS, fit_calibrator
 from ..calibration.scoring import Scores, scores
 from ..errors import SurefootError, UnknownName
 from ..models.prediction import pick_device, predict
@@ -44,11 +43,11 @@ def calibrate(
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
-    """Fit a repair of the confidences and write a calibrated copy of the run; the weights stay as they are."""
+    """Fit a calibrator and write a calibrated copy of the run; the weights stay as they are."""
     if method not in METHODS:
         raise UnknownName(METHODS.kind, method, METHODS.names)
     run = load_run(target, allow_code=allow_code)
-    if run.repair is not None:
+    if run.calibrator is not None:
         raise SurefootError(f"'{target}' is calibrated already; calibrate the run that it was made from.")
     if split in ("train", "test") and not allow_leakage:
         why = "the model has seen those images" if split == "train" else "its scores there would flatter"
@@ -68,12 +67,12 @@ def calibrate(
     check_classes(run.class_names, dataset.class_names)
     bare = run.predictor.to(place)
     before = predict(bare, dataset.split(split).batches(batch_size), place)
-    repair = fit_repair(method, before, run.model, source_of(dataset))
-    copy = write_calibrated(run, repair, folder)
+    calibrator = fit_calibrator(method, before, run.model, source_of(dataset))
+    copy = write_calibrated(run, calibrator, folder)
     shown: dict[str, Any] = {"folder": str(copy.folder), "method": method, "fitted_on": split, "images": len(before)}
-    shown |= {"temperature": temperature} if (temperature := getattr(repair, "temperature", None)) else {}
-    shown |= {"note": repair.note} if repair.note else {}
-    judged = judge(before, repair.calibrate(before, allow_leakage=True))
+    shown |= {"temperature": temperature} if (temperature := getattr(calibrator, "temperature", None)) else {}
+    shown |= {"note": calibrator.note} if calibrator.note else {}
+    judged = judge(before, calibrator.calibrate(before, allow_leakage=True))
     if json_:
         print(json.dumps({**shown, **plain(judged)}))
     elif not quiet:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from torch import nn
 
-from ..attacks.keeping import fingerprint
+from ..attacks.cache import fingerprint
 from ..calibration.temperature import Temperature, fit_temperature
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, require
@@ -127,10 +127,14 @@ def tempered(found: Target, temperature: str | None, fit_on: str | None) -> tupl
     """The model to write, the temperature to put behind it, and where that comes from."""
     run = found.run
     bare = found.model if run is None else run.objective.predictor(run.model)
-    if temperature is None and run is not None and run.repair is not None:
-        if isinstance(run.repair, Temperature):
-            return bare, run.repair.temperature, f"{run.repair.temperature:.4g}, as the run was calibrated"
-        return found.model, 1.0, f"none; the repair that the run was calibrated with ({type(run.repair).__name__}) is inside"
+    if temperature is None and run is not None and run.calibrator is not None:
+        if isinstance(run.calibrator, Temperature):
+            return bare, run.calibrator.temperature, f"{run.calibrator.temperature:.4g}, as the run was calibrated"
+        return (
+            found.model,
+            1.0,
+            f"none; the run's calibrator ({type(run.calibrator).__name__}) is inside",
+        )
     if temperature is None:
         return bare, *audited_temperature(found)
     if temperature == "none":

@@ -27,7 +27,7 @@ COMMANDS = {
     "compare": "Put audits side by side and say which differences are real",
     "gate": "Judge an audit by rules, for CI",
     "export": "Write a model for other programs, as ONNX or .pt2",
-    "calibrate": "Repair the confidences of a run and write a copy",
+    "calibrate": "Calibrate the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
     "attack": "Attack a trained model at several budgets",
     "certify": "Prove within which radius a smoothed model keeps its answers",

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 from ..imageops import blur, separable
 from ..imageops.fourier import correlate
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 LARGE_GRID = 8  # up to this radius the disk lies on a grid of 17 x 17

@@ -13,8 +13,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 STRONGEST = 10.0  # the largest magnitude

@@ -10,9 +10,9 @@ import math
 import torch
 from torch import Tensor
 
+from ..seeds import ImageDraws
 from ..types import Images
 from .cbar_noise import STRONGEST, angles
-from .draws import ImageDraws
 from .severities import Constants
 
 GREY = 128 / 255

@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from ..imageops.blur import gaussian_matrix
 from ..imageops.separable import apply
+from ..seeds import ImageDraws
 from ..types import Images
 from .cbar_noise import STRONGEST
-from .draws import ImageDraws
 from .severities import Constants
 
 REFRACTION = 4.0  # index of the glass

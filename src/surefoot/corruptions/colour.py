@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 TINY = 1e-6

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 THREADED = 64 * 64  # pixels; below, Pillow spends its time in Python, and threads wait for one another

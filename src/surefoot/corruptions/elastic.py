@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from ..imageops.blur import gaussian_matrix
 from ..imageops.separable import apply
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 TRUNCATE = 3.0  # standard deviations of the displacement's blur

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ..errors import require
+from ..seeds import ImageDraws, check_indices
 from ..types import Images, check_images
-from .draws import ImageDraws
 from .families import CORRUPTIONS
 from .rounding import to_levels
 from .severities import constants, scale_for
@@ -77,15 +77,6 @@ def check_pixels(images: Images) -> None:
         check_images(images)
     require(images.ndim == 4, "images", "batch x channels x height x width", tuple(images.shape))
     require(images.shape[1] in (1, 3), "images", "of 1 or 3 channels", images.shape[1])
-
-
-def check_indices(indices: Tensor | None, count: int) -> Tensor:
-    """One whole number for each image."""
-    found = torch.arange(count) if indices is None else torch.as_tensor(indices)
-    require(found.ndim == 1 and len(found) == count, "indices", f"one for each of {count} images", found.numel())
-    whole = not (found.is_floating_point() or found.dtype == torch.bool)
-    require(whole, "indices", "whole numbers", found.dtype)
-    return found
 
 
 def as_pixels(images: Images) -> Images:

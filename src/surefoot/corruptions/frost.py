@@ -20,8 +20,8 @@ from torch.nn import functional as F
 from ..data.reading import SUFFIXES, read_image, to_tensor
 from ..errors import NotFound, SurefootError
 from ..imageops.colour import grey
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .frost_texture import windows
 from .severities import Constants
 

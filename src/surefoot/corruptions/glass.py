@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from ..imageops.blur import gaussian_blur
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .rounding import to_levels
 from .severities import Constants
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ..errors import require
+from ..seeds import ImageDraws, check_indices
 from ..types import Images
-from .draws import ImageDraws
-from .engine import as_pixels, check_indices, check_pixels
+from .engine import as_pixels, check_pixels
 from .noise import gaussian_noise
 from .papers import uniform_noise
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..imageops.fourier import correlate
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 NEGLIGIBLE = 1e-5  # share of the first tap

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 LARGE = 4.0  # a rate above which the expansion is wrong by one count in one value of 500, and less often above

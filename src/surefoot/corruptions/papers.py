@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ..imageops.separable import apply, resize_matrix
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .severities import Constants
 
 MOST = 25  # patches or stripes that are drawn, whatever the severity, so that severities are paired

@@ -6,8 +6,8 @@ import torch
 
 from ..imageops.colour import grey
 from ..imageops.separable import apply, zoom_matrix
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .motion import along
 from .rounding import to_levels
 from .severities import Constants

@@ -12,8 +12,8 @@ from ..imageops.canny import canny
 from ..imageops.colour import grey
 from ..imageops.distance import distance_to
 from ..imageops.separable import apply, filter_matrix, fold
+from ..seeds import ImageDraws
 from ..types import Images
-from .draws import ImageDraws
 from .rounding import SLACK
 from .severities import Constants
 

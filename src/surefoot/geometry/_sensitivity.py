@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..attacks.guarding import untouched
+from ..attacks.gradients import untouched
 from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
 from ..errors import UnknownName, require
 from ..models.observing import head_of, observed

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..attacks.gradients import one_gradient
-from ..attacks.guarding import is_randomised
+from ..attacks.gradients import is_randomised, one_gradient
 from ..errors import require
 from ..models.observing import evaluating
 from ..progress import progress_bar

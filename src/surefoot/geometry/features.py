@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..attacks.balls import Ball
-from ..attacks.fast_gradient import fgsm
-from ..attacks.gradients import input_gradient
-from ..attacks.guarding import untouched
+from ..attacks._fgsm import fgsm
+from ..attacks.gradients import input_gradient, untouched
+from ..attacks.norms import Ball
 from ..errors import require
 from ..models.observing import head_of, observed
 from ..types import Features, Images, Labels, Outputs, check_images, check_labels

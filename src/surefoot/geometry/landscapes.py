@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..attacks.gradients import input_gradient
-from ..attacks.guarding import untouched
+from ..attacks.gradients import input_gradient, untouched
 from ..errors import require
 from ..seeds import draw
 from ..types import Images, Labels

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..attacks.guarding import untouched
+from ..attacks.gradients import untouched
 from ..corruptions.levels import add_gaussian_noise
 from ..errors import SurefootError, UnknownName, require
 from ..models.observing import bare, evaluating, head_of, is_compiled

@@ -6,9 +6,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..attacks.projected_gradient import pgd
+from ..attacks._pgd import pgd
 from ..errors import require
 from ..models.observing import bare
+from ..seeds import default_generator
 from ..types import Images, Labels, Terms, check_labels
 from .base import Objective, weighted_sum
 from .passes import one_pass
@@ -25,7 +26,8 @@ class AdversarialTraining(Objective):
         self.eps, self.steps, self.step_size = check_budget(eps, steps, step_size)
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
-        attacked = pgd(bare(model), images, labels, self.eps, self.steps, self.step_size, generator=generator)
+        draws = generator or default_generator(images.device)  # anew at every step
+        attacked = pgd(bare(model), images, labels, self.eps, self.steps, self.step_size, generator=draws)
         logits = one_pass(model, attacked)
         labels = check_labels(labels, logits.shape[1], len(images))
         return weighted_sum(logits, adversarial_cross_entropy=(1, F.cross_entropy(logits, labels)))

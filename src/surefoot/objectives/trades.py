@@ -6,9 +6,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..attacks.projected_gradient import kl_pgd
+from ..attacks._pgd import kl_pgd
 from ..errors import require
 from ..models.observing import bare
+from ..seeds import default_generator
 from ..types import Images, Labels, Terms
 from .adversarial import check_budget
 from .base import Objective, weighted_sum
@@ -37,7 +38,8 @@ class TRADES(Objective):
         self.weight, self.batch_norm = weight, check_batch_norm(batch_norm)
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
-        attacked = kl_pgd(bare(model), images, self.eps, self.steps, self.step_size, generator=generator)
+        draws = generator or default_generator(images.device)  # anew at every step
+        attacked = kl_pgd(bare(model), images, self.eps, self.steps, self.step_size, generator=draws)
         clean, other = logits_of(model, [images, attacked], self.batch_norm)
         return weighted_sum(
             clean,

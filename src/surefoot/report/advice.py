@@ -16,11 +16,11 @@ from .verdict import (
     worst_corruption,
     worst_family,
 )
-from .words import Audit, attack_name, capital, few_percent, percent, points, rounded, spoken, threshold
+from .words import Audit, capital, few_percent, percent, points, rounded, spoken, the_attack, threshold
 
 DROP = 0.1  # of accuracy, from which a family is worth training for
 ATTACKED = 0.5  # success rate from which a model should not be trusted among enemies
-ENOUGH = 0.5  # share of ECE that a repair must remove to be called one
+ENOUGH = 0.5  # share of ECE that a temperature must remove to be advised
 REMEDIES = {
     "noise": "train with MaCS or MAGNMA",
     "blur": "train with MaCS or MAGNMA",
@@ -95,7 +95,7 @@ def attack_advice(audit: Audit) -> list[str]:
     if name is None or rate <= ATTACKED:
         return []
     return [
-        f"{capital(attack_name(name))} breaks {percent(rate)} of its right answers: do not rely on it where someone may tamper "
+        f"{capital(the_attack(name))} breaks {percent(rate)} of its right answers: do not rely on it where someone may tamper "
         "with the pictures, or train with TRADES or adversarial training."
     ]
 

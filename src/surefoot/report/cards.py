@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .verdict import better_than_chance, calibrated, strongest_attack, too_few, worst_family
-from .words import Audit, attack_name, percent
+from .words import Audit, percent, the_attack
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def cards(audit: Audit) -> list[Card]:
         found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
-        broken = f"right answers that {attack_name(name)} turns wrong"
+        broken = f"right answers that {the_attack(name)} turns wrong"
         found.append(card("attack success", rate, broken, tone(rate["value"] / 3) if able else ""))
     return found
 

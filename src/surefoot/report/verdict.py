@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .words import Audit, attack_name, capital, percent, points, spoken
+from .words import Audit, capital, percent, points, spoken, the_attack
 
 ONE_SIDED = 0.5  # share of ECE that the signed error must make up
 BLIND = 0.1  # if even a perfectly calibrated model might show so much ECE, the images are too few to see any
@@ -61,7 +61,7 @@ def headline(audit: Audit) -> str:
         worse.append(f"Corrupted pictures {does} {percent(mean)}")
     if attack := strongest_attack(audit):
         rate = percent(audit["attacks"][attack]["success_rate"]["value"])
-        worse.append(f"{attack_name(attack)} turns {rate} of its right answers into wrong ones")
+        worse.append(f"{the_attack(attack)} turns {rate} of its right answers into wrong ones")
     return " ".join([said, *([f"{', and '.join(worse)}."] if worse else [])])
 
 
@@ -91,7 +91,7 @@ def verdict(audit: Audit) -> list[str]:
     for attack, found in audit.get("attacks", {}).items():
         rate = found["success_rate"]["value"]
         if rate is not None:  # as where no answer was right to begin with
-            said.append(f"{capital(attack_name(attack))} turns {percent(rate)} of its right answers into wrong ones.")
+            said.append(f"{capital(the_attack(attack))} turns {percent(rate)} of its right answers into wrong ones.")
     return said
 
 

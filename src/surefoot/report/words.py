@@ -7,8 +7,8 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 Audit = dict[str, Any]
-ATTACKS = {"fgsm": "FGSM", "pgd": "PGD", "pgd-weak": "weak PGD", "pgd-strong": "strong PGD"}
-ATTACKS |= {"autoattack-weak": "weak AutoAttack", "autoattack-strong": "strong AutoAttack"}
+ATTACKS = {"fgsm": "FGSM", "pgd": "PGD", "pgd-weak": "weak PGD", "pgd-strong": "strong PGD", "noise": "random noise"}
+ATTACKS |= {"autoattack": "AutoAttack", "autoattack-weak": "weak AutoAttack", "autoattack-strong": "strong AutoAttack"}
 SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -50,7 +50,13 @@ def spoken(name: str) -> str:
 
 
 def attack_name(name: str) -> str:
+    """An attack as a label; one of the user's own is called as it is."""
     return ATTACKS.get(name, name)
+
+
+def the_attack(name: str) -> str:
+    """An attack in a sentence."""
+    return ATTACKS.get(name, f"the attack {name}")
 
 
 def capital(sentence: str) -> str:
@@ -71,7 +77,7 @@ def measure(name: str) -> str:
     last = parts[-1].removeprefix("mean_").removeprefix("scaled_")
     said = MEASURES.get(last, spoken(last))
     if place == "attacks" and len(parts) > 1:
-        return f"{attack_name(parts[0])} {said}"
+        return f"{attack_name('.'.join(parts[:-1]))} {said}"
     if "scaled" in parts[-1]:
         said = f"{said} after temperature scaling"
     return f"{said} {PLACES.get(place, '')}".strip()

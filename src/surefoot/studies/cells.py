@@ -47,8 +47,10 @@ class Cell:
 
 
 def measure_digest(cell: str, measure: Measure) -> str:
+    """The hash of what differs from the defaults, and of the version of the draws, so that no other is taken for it."""
     name, options = measure
-    return digest([cell, name, changed(options, default_options(name))])
+    version = {key: value for key, value in options.items() if key == "generator"}
+    return digest([cell, name, changed(options, default_options(name)) | version])
 
 
 def digest(value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from ..attacks.attempts import GENERATOR
 from ..attacks.evaluation import evaluate
 from ..geometry import (
     accuracy_by_curvature,
@@ -29,6 +30,7 @@ from ..geometry.centres import SCHEDULES
 from ..seeds import generator
 from ..types import Labels, Outputs
 from .answer_measurements import Metrics
+from .attack_measurements import check_generator
 from .subjects import SAMPLE_SEED, Subject
 
 SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -128,16 +130,24 @@ def centre_searches(
 
 
 def cosine_attacks(
-    subject: Subject, names: Sequence[str] = ("fgsm", "pgd-weak", "autoattack-weak"), max_images: int | None = 1000
+    subject: Subject,
+    names: Sequence[str] = ("fgsm", "pgd-weak", "autoattack-weak"),
+    max_images: int | None = 1000,
+    generator: int = GENERATOR,
 ) -> Metrics:
-    """Attack success where the cosine to the centre is below and above its median, and Pearson r of the two (Fig. 3)."""
-    images, labels, _ = subject.images(max_images)
+    """Attack success where the cosine to the centre is below and above its median, and Pearson r of the two (Fig. 3).
+
+    `generator` is the version of the attacks' draws.
+    """
+    check_generator(generator)
+    images, labels, indices = subject.images(max_images)
     outputs = observed_features(subject.model, images, subject.batch_size)
     cosine = feature_statistics(outputs.features, class_centres(subject.model.head), labels).cosine.double()
     right = outputs.logits.argmax(1) == labels
     out: Metrics = {}
     for name in names:
-        broken = evaluate(subject.model, images, labels, name, batch_size=subject.batch_size).broken.to(cosine)
+        result = evaluate(subject.model, images, labels, name, batch_size=subject.batch_size, indices=indices)
+        broken = result.broken.to(cosine)
         angles, lost = cosine[right], broken[right]
         low = angles <= angles.median()
         halves = {"low": lost[low], "high": lost[~low]}

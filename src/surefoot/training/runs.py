@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from torch import Tensor, nn
 
-from ..calibration.repairs import Repair, load_repair
+from ..calibration.calibrators import Calibrator, load_calibrator
 from ..errors import NotFound, SurefootError
 from ..files import inside, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
@@ -44,14 +44,19 @@ class Run:
     objective: Objective
     history: list[Epoch]
     folder: Path | None = None
-    repair: Repair | None = None  # of its confidences, in a calibrated copy
+    calibrator: Calibrator | None = None  # of its confidences, in a calibrated copy
     class_names: tuple[str, ...] = ()
 
     @property
     def predictor(self) -> nn.Module:
-        """What to use and to audit: the model, or what the objective makes of it at test time, with the repair behind it."""
+        """What to use and to audit: the model, or what the objective makes of it at test time, with the calibrator behind."""
         bare = self.objective.predictor(self.model)
-        return bare if self.repair is None else self.repair.module(bare)
+        return bare if self.calibrator is None else self.calibrator.module(bare)
+
+    @property
+    def repair(self) -> Calibrator | None:
+        """The former name of `calibrator`, for one release."""
+        return self.calibrator
 
 
 def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Path | None:
@@ -157,16 +162,16 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
     if (folder / OBJECTIVE).is_file():
         load_weights(objective, read_tensors("objective state", folder / OBJECTIVE), f"'{folder / OBJECTIVE}'")
     lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines() if (folder / HISTORY).is_file() else []
-    repair = load_repair(folder / CALIBRATION) if (folder / CALIBRATION).is_file() else None
-    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder, repair, class_names)
+    calibrator = load_calibrator(folder / CALIBRATION) if (folder / CALIBRATION).is_file() else None
+    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder, calibrator, class_names)
 
 
-def write_calibrated(run: Run, repair: Repair, output: str | Path) -> Run:
-    """A copy of a run with a repair of its confidences; the weights stay as they are."""
+def write_calibrated(run: Run, calibrator: Calibrator, output: str | Path) -> Run:
+    """A copy of a run with a calibrator; the weights stay as they are."""
     folder = copy_folder(run, output)
-    copy = replace(run, folder=folder, repair=repair)
+    copy = replace(run, folder=folder, calibrator=calibrator)
     write_text(folder / RECIPE, run.recipe.to_yaml())
-    repair.save(folder / CALIBRATION)
+    calibrator.save(folder / CALIBRATION)
     finish_run(copy)
     return copy
 

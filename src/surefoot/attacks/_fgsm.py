@@ -6,9 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..types import Images, Labels, Logits, check_images, check_labels
-from .balls import Ball
-from .gradients import input_gradient
-from .guarding import untouched, warn_if_randomised
+from .gradients import input_gradient, untouched, warn_if_randomised
+from .norms import Ball
 
 
 def fgsm(model: nn.Module, images: Images, labels: Labels, eps: float = 8 / 255) -> Images:

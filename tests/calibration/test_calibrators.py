@@ -10,6 +10,7 @@ from test_scoring import random_predictions
 from torch import nn
 from torch.nn import functional as F
 
+from surefoot import calibration
 from surefoot.calibration import (
     Predictions,
     cross_fit_temperature,
@@ -17,12 +18,12 @@ from surefoot.calibration import (
     fit_isotonic,
     fit_temperature,
     fit_vector,
-    load_repair,
+    load_calibrator,
     scale_features,
     scores,
 )
+from surefoot.calibration.calibrators import METHODS
 from surefoot.calibration.isotonic import rising_fit
-from surefoot.calibration.repairs import METHODS
 from surefoot.errors import SurefootError
 
 HEAD = nn.Linear(3, 5)
@@ -163,8 +164,10 @@ def test_vector_and_bias_are_minimisers():
     at = nll(vector.apply(given_.logits), given_.labels)
     assert at < nll(fit_temperature(given_).apply(given_.logits), given_.labels)
     assert at < nll(bias.apply(given_.logits), given_.labels) < nll(given_.logits, given_.labels)
-    for repair in (vector, bias):
-        moved = [t.clone().requires_grad_() for t in (getattr(repair, "factors", torch.ones(5).double()), repair.offsets)]
+    for calibrator in (vector, bias):
+        moved = [
+            t.clone().requires_grad_() for t in (getattr(calibrator, "factors", torch.ones(5).double()), calibrator.offsets)
+        ]
         F.cross_entropy(given_.logits * moved[0] + moved[1], given_.labels).backward()
         assert float(moved[1].grad.abs().max()) < 1e-5
     assert float(moved[0].grad.abs().max()) > 1e-3  # the factors of bias are not fitted
@@ -202,7 +205,7 @@ def skewed_predictions(count, classes, seed):
 
 @pytest.mark.parametrize("method", FITS)
 @pytest.mark.parametrize("classes", [2, 5])
-def test_every_repair_keeps_its_contract(method, classes, tmp_path, monkeypatch):
+def test_every_calibrator_keeps_its_contract(method, classes, tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "HEAD", nn.Linear(3, classes))
     given_, others = (skewed_predictions(count, classes, seed) for seed, count in enumerate((800, 300)))
     found = FITS[method](given_)
@@ -220,7 +223,7 @@ def test_every_repair_keeps_its_contract(method, classes, tmp_path, monkeypatch)
     with torch.no_grad():
         assert torch.equal(found.module(net)(images), found.apply(net(images)))
     found.save(tmp_path / "r.safetensors")
-    again = load_repair(tmp_path / "r.safetensors")
+    again = load_calibrator(tmp_path / "r.safetensors")
     assert type(again) is type(found)
     assert torch.equal(again.apply(others.logits), fixed)
     assert again.fitted_on.digest == found.fitted_on.digest
@@ -282,12 +285,12 @@ def test_no_images(method):
         FITS[method](random_predictions(3, 5, 0)[:0])
 
 
-def test_a_file_that_is_no_repair(tmp_path):
+def test_a_file_that_is_no_calibrator(tmp_path):
     from surefoot.files import write_tensors
 
     write_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)})
     with pytest.raises(SurefootError, match="names no calibration method"):
-        load_repair(tmp_path / "x.safetensors")
+        load_calibrator(tmp_path / "x.safetensors")
 
 
 @pytest.mark.parametrize("method", FITS)
@@ -301,14 +304,22 @@ def test_what_is_given_is_left_alone(method, dtype):
     assert torch.equal(given_.logits, logits)
 
 
-def test_half_precision_is_repaired_in_float32():
+def test_half_precision_is_calibrated_in_float32():
     """Divided in half precision, neighbouring logits become equal, and the first of them is the answer."""
     given_ = random_predictions(30_000, 10, 0, dtype=torch.float32)
     half = Predictions.from_logits((0.65 * given_.logits).bfloat16(), given_.labels)
     found = fit_temperature(half)
     assert not torch.equal(found.apply(half.logits).argmax(1), half.classes)
-    for repaired in (found.calibrate(half, allow_leakage=True), cross_fit_temperature(half).calibrate(half)):
-        assert torch.equal(repaired.classes, half.classes)
+    for calibrated in (found.calibrate(half, allow_leakage=True), cross_fit_temperature(half).calibrate(half)):
+        assert torch.equal(calibrated.classes, half.classes)
     full = Predictions.from_logits(half.logits.float(), given_.labels)
     head = nn.Linear(3, 10)
     assert scale_features(half, head).scale == pytest.approx(scale_features(full, head).scale, rel=1e-12)
+
+
+def test_the_former_names_are_the_same_objects():
+    assert calibration.Repair is calibration.Calibrator
+    assert calibration.load_repair is calibration.load_calibrator
+    fitted = fit_temperature(Predictions.from_logits(torch.eye(3), torch.arange(3)))
+    model = fitted.module(torch.nn.Identity())
+    assert model.repair is model.calibrator is fitted

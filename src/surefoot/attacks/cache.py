@@ -90,7 +90,7 @@ def instructions(code: CodeType) -> str:
 
 
 @dataclass(frozen=True)
-class Keeper:
+class Cache:
     """Reads and writes the tensors of numbered pieces of one piece of work; without a folder it keeps nothing."""
 
     folder: Path | None

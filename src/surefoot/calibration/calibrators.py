@@ -1,4 +1,4 @@
-"""What a repair of the confidences is: fitted once, applied to logits, put on a model, saved with a run."""
+"""What a calibrator is: fitted once, applied to logits, put on a model, saved with a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..errors import SurefootError, UnknownName
 from ..files import read_tensors, write_tensors
-from ..registry import Registry
+from ..registry import Registry, import_target
 from ..types import Images, Logits, Predictions
 
 METHODS = Registry(
@@ -32,11 +32,18 @@ METHODS = Registry(
         ("isotonic", "surefoot.calibration.isotonic:Isotonic", "A rising line through knots for each class against the rest"),
     ],
 )
+FITS = {  # how each is fitted to predictions
+    "temperature": "surefoot.calibration.temperature:fit_temperature",
+    "feature-scaling": "surefoot.calibration.feature_scaling:scale_features",
+    "vector": "surefoot.calibration.class_scaling:fit_vector",
+    "bias": "surefoot.calibration.class_scaling:fit_bias",
+    "isotonic": "surefoot.calibration.isotonic:fit_isotonic",
+}
 
 
 @dataclass(frozen=True)
 class FittedOn:
-    """The images that a repair has seen: their places in `data`, and a digest of the predictions themselves."""
+    """The images that a calibrator has seen: their places in `data`, and a digest of the predictions themselves."""
 
     digest: str
     indices: Tensor | None = None
@@ -69,7 +76,7 @@ def digest_of(predictions: Predictions) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repair(ABC):
+class Calibrator(ABC):
     """A fitted change of the logits. `note` says what the fit could not do, and is empty when all went well."""
 
     keeps_order: ClassVar[bool] = False  # whether the class with the highest logit stays the same, whatever the logits
@@ -78,14 +85,14 @@ class Repair(ABC):
 
     @abstractmethod
     def apply(self, logits: Logits) -> Logits:
-        """The repaired logits, of the same type and on the same device."""
+        """The calibrated logits, of the same type and on the same device."""
 
     def module(self, model: nn.Module) -> Calibrated:
-        """The model with this repair behind it."""
+        """The model with this calibrator behind it."""
         return Calibrated(model, self)
 
     def calibrate(self, predictions: Predictions, *, allow_leakage: bool = False) -> Predictions:
-        """Repaired predictions of images that the fit has not seen; `allow_leakage` takes those that it has."""
+        """Calibrated predictions of images that the fit has not seen; `allow_leakage` takes those that it has."""
         seen = 0 if allow_leakage else self.fitted_on.overlap(predictions)
         if seen:
             raise SurefootError(
@@ -95,7 +102,7 @@ class Repair(ABC):
         return replace(predictions, logits=self.apply(widened(predictions.logits)))
 
     def save(self, path: str | Path) -> None:
-        """Write the repair as safetensors, with the images it has seen."""
+        """Write the calibrator as safetensors, with the images it has seen."""
         tensors, plain = {}, {}
         for name, value in state_of(self).items():
             if isinstance(value, Tensor):
@@ -110,14 +117,14 @@ class Repair(ABC):
         write_tensors(path, tensors, {"surefoot": json.dumps(about)})
 
 
-def state_of(repair: Repair) -> dict[str, Any]:
+def state_of(calibrator: Calibrator) -> dict[str, Any]:
     """What the fit found."""
-    own = [field.name for field in dataclasses.fields(repair) if field.name not in ("note", "fitted_on")]
-    return {name: getattr(repair, name) for name in own}
+    own = [field.name for field in dataclasses.fields(calibrator) if field.name not in ("note", "fitted_on")]
+    return {name: getattr(calibrator, name) for name in own}
 
 
-def load_repair(path: str | Path) -> Repair:
-    """Read what `Repair.save` wrote."""
+def load_calibrator(path: str | Path) -> Calibrator:
+    """Read what `Calibrator.save` wrote."""
     from safetensors import safe_open
 
     tensors = read_tensors("calibration", path)
@@ -129,16 +136,32 @@ def load_repair(path: str | Path) -> Repair:
     tensors.pop("empty", None)
     if about["method"] not in METHODS:
         raise UnknownName(f"{METHODS.kind} in '{path}'", about["method"], METHODS.names)
-    repair: Repair = METHODS.load(about["method"])(**about["state"], **tensors, note=about["note"], fitted_on=seen)
-    return repair
+    calibrator: Calibrator = METHODS.load(about["method"])(**about["state"], **tensors, note=about["note"], fitted_on=seen)
+    return calibrator
+
+
+def fit_calibrator(method: str, predictions: Predictions, model: nn.Module, data: str = "") -> Calibrator:
+    """Fit the named method; `data` says whose places the indices are. Feature scaling needs the model's last layer."""
+    if method not in METHODS:
+        raise UnknownName(METHODS.kind, method, METHODS.names)
+    given: tuple[Any, ...] = (predictions,)
+    if method == "feature-scaling":
+        head = getattr(model, "head", None)
+        if not isinstance(head, nn.Linear):
+            raise SurefootError(
+                "The method 'feature-scaling' needs a model that ends in one linear layer; 'temperature' does not."
+            )
+        given = (predictions, head)
+    calibrator: Calibrator = import_target(METHODS.kind, FITS[method])(*given)
+    return replace(calibrator, fitted_on=replace(calibrator.fitted_on, data=data))
 
 
 class Calibrated(nn.Module):
-    """A model with a repair behind it: pixels in, repaired logits out."""
+    """A model with a calibrator behind it: pixels in, calibrated logits out."""
 
-    def __init__(self, model: nn.Module, repair: Repair) -> None:
+    def __init__(self, model: nn.Module, calibrator: Calibrator) -> None:
         super().__init__()
-        self.model, self.repair, self.training = model, repair, model.training
+        self.model, self.calibrator, self.training = model, calibrator, model.training
 
     @property
     def source(self) -> dict[str, Any] | None:
@@ -146,5 +169,13 @@ class Calibrated(nn.Module):
         source: dict[str, Any] | None = getattr(self.model, "source", None)
         return source
 
+    @property
+    def repair(self) -> Calibrator:
+        """The former name of `calibrator`, for one release."""
+        return self.calibrator
+
     def forward(self, images: Images) -> Logits:
-        return self.repair.apply(self.model(images))
+        return self.calibrator.apply(self.model(images))
+
+
+Repair, load_repair = Calibrator, load_calibrator  # the former names, for one release

@@ -10,12 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..seeds import global_seed
+from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Predictions, check_images
-from .attempts import Attack, logits_of
-from .keeping import Keeper, fingerprint
+from .attempts import GENERATOR, Attack, AttackResult, logits_of, with_draws
+from .cache import Cache, fingerprint
 from .presets import find_attack
-from .results import AttackResult
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,20 @@ def transfer(
     *,
     batch_size: int = 256,
     seed: int = 0,
+    indices: Tensor | None = None,
     folder: str | Path | None = None,
 ) -> TransferMatrix:
     """Attack every image on every surrogate, once, and show the result to every target.
 
     The attacks go on after the surrogate is wrong, since what has just crossed its boundary seldom crosses another's. (Only
     AutoAttack cannot: it stops there, and leaves the images that the surrogate has wrong as they are.) With a folder the
-    adversarial images are kept there, under a name that stands for weights, attack, images and seed.
+    adversarial images are kept there, under a name that stands for weights, attack, images and seed. `indices` are the images'
+    places in their data set (0, 1, ... if not given), by which attacks draw.
     """
     for name, value in (("images", images), ("surrogates", surrogates), ("targets", targets), ("attacks", attacks)):
         require(len(value) > 0, name, "at least one", 0)
     check_images(images)
+    numbers = check_indices(indices, len(images)).cpu()
     chosen = dict(attacks) if isinstance(attacks, Mapping) else {name: name for name in attacks}
     methods = {name: find_attack(attack, early_stop=False) for name, attack in chosen.items()}
     clean = {
@@ -73,9 +75,9 @@ def transfer(
     cells = {}
     for surrogate, model in surrogates.items():
         for name, method in methods.items():
-            key = fingerprint(model, images, labels, name, method, seed, batch_size) if folder is not None else ""
-            keeper = Keeper(None if folder is None else Path(folder), key)
-            adversarial = made_once(keeper, model, images, labels, method, batch_size, (seed, name))
+            what = (GENERATOR, model, images, labels, name, method, seed, numbers, batch_size)
+            cache = Cache(None if folder is None else Path(folder), "" if folder is None else fingerprint(*what))
+            adversarial = made_once(cache, model, images, labels, method, batch_size, seed, numbers, name)
             for target, other in targets.items():
                 attacked = Predictions.from_logits(logits_of(other, adversarial, batch_size, seed), labels.cpu())
                 cells[surrogate, target, name] = AttackResult(clean[target], attacked)
@@ -83,22 +85,25 @@ def transfer(
 
 
 def made_once(
-    keeper: Keeper,
+    cache: Cache,
     model: nn.Module,
     images: Images,
     labels: Labels,
     method: Attack,
     batch_size: int,
-    keys: tuple[int | str, ...],
+    seed: int,
+    indices: Tensor,
+    name: str,
 ) -> Images:
     """The adversarial images of one surrogate and attack, from disk if they are there."""
-    kept = keeper.read("adversarial")
+    kept = cache.read("adversarial")
     if kept is not None:
         return kept["images"].to(images)
     parts = []
-    for number, rows in enumerate(torch.arange(len(images), device=images.device).split(batch_size)):
-        with global_seed(*keys, number):
-            parts.append(method(model, images[rows], labels[rows]))
+    for number, rows in enumerate(torch.arange(len(images)).split(batch_size)):
+        where = rows.to(images.device)
+        with global_seed(seed, name, number):
+            parts.append(with_draws(method, seed, indices[rows])(model, images[where], labels[where]))
     found = torch.cat(parts)
-    keeper.write({"images": found}, "adversarial")
+    cache.write({"images": found}, "adversarial")
     return found

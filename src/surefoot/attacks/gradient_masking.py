@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..errors import require
-from ..seeds import global_seed
+from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Logits, Predictions, check_images
+from ._pgd import pgd
 from .attempts import Attack, attempt, logits_of
 from .auto_attack import AutoAttack
-from .balls import Ball
-from .gradients import NoGradient, one_gradient
-from .guarding import untouched
-from .projected_gradient import pgd
+from .gradients import NoGradient, one_gradient, untouched
+from .norms import Ball
 from .random_search import noise
 
 MANY = 0.1  # share of images without a gradient
@@ -35,6 +35,7 @@ def masking_signs(
     *,
     batch_size: int = 256,
     seed: int = 0,
+    indices: Tensor | None = None,
 ) -> list[str]:
     """A plain line for each reason not to trust what gradient attacks find in this ball; an empty list if none was seen.
 
@@ -44,12 +45,14 @@ def masking_signs(
     Ball(norm, eps)
     require(len(images) > 0, "images", "at least one", 0)
     check_images(images)
+    numbers = check_indices(indices, len(images)).cpu()
     clean = Predictions.from_logits(logits_of(model, images, batch_size, seed), labels.cpu())
     again = logits_of(model, images[:batch_size], batch_size, seed + 1)
     right = clean.correct.nonzero().flatten().to(images.device)
     if not len(right):
         return ["No image is classified correctly, so there is nothing to attack."]
     images, labels, count = images[right], labels[right], len(right)
+    run: dict[str, Any] = {"batch_size": batch_size, "seed": seed, "indices": numbers[right.cpu()]}
     lines = []
     if not torch.allclose(again, clean.logits[:batch_size], rtol=1e-3, atol=1e-4):
         lines.append("The model answers differently from call to call: attack it with eot=10 or AutoAttack's version 'rand'.")
@@ -62,7 +65,7 @@ def masking_signs(
 
     def broken(attack: Attack) -> int:
         try:
-            return int(attempt(model, images, labels, attack, batch_size=batch_size, seed=seed)[1].broken.sum())
+            return int(attempt(model, images, labels, attack, **run)[1].broken.sum())
         except NoGradient:
             return 0
 

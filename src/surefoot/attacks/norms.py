@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ..errors import UnknownName, require
-from ..seeds import draw
+from ..seeds import ImageDraws, check_indices, draw
 from ..types import Images
 
 NORMS = ("linf", "l2")
+Rows = Tensor | slice  # places in the batch of the images that are worked on
+Source = ImageDraws | torch.Generator  # draws that belong to each image, or to the batch
 
 
 @dataclass(frozen=True)
@@ -59,17 +62,41 @@ class Ball:
         unit: Tensor = gradient / lengths(gradient).clamp_min(torch.finfo(gradient.dtype).tiny)
         return unit
 
-    def draw(self, images: Images, generator: torch.Generator | None) -> Images:
+    def draw(self, images: Images, source: Source, purpose: str = "") -> Images:
         """A point drawn uniformly from the ball around each image, moved into [0, 1]."""
         if self.eps == 0:
             return images.clone()
         if self.norm == "linf":
-            change = draw(torch.rand, images.shape, images, generator).mul_(2).sub_(1).mul_(self.eps)
+            change = uniform(source, images.shape, images, purpose).mul_(2).sub_(1).mul_(self.eps)
         else:
-            ray = draw(torch.randn, images.shape, images, generator)
-            share = draw(torch.rand, (len(images), 1, 1, 1), images, generator) ** (1 / max(images[:1].numel(), 1))
+            if isinstance(source, ImageDraws):
+                ray = source.normal(tuple(images.shape[1:]), purpose).to(images)
+            else:
+                ray = draw(torch.randn, images.shape, images, source)
+            share = uniform(source, (len(images), 1, 1, 1), images, f"{purpose} radius") ** (1 / max(images[:1].numel(), 1))
             change = self.eps * share * self.steepest(ray)
         return change.add_(images).clamp_(0, 1)
+
+
+def uniform(source: Source, shape: Sequence[int], like: Images, purpose: str) -> Tensor:
+    """Numbers in [0, 1), batch first, on the device and in the dtype of the images."""
+    if isinstance(source, ImageDraws):
+        return source.uniform(tuple(shape[1:]), purpose).to(like)
+    return draw(torch.rand, shape, like, source)
+
+
+def sources(
+    attack: str, count: int, generator: torch.Generator | None, seed: int, indices: Tensor | None
+) -> Callable[[Rows], Source]:
+    """Where the draws for some images of a batch come from: from (seed, attack, image index), or from a generator if given."""
+    numbers = check_indices(indices, count).cpu()
+    require(generator is None or (seed == 0 and indices is None), "generator", "given without seed and indices", seed)
+
+    def source(rows: Rows) -> Source:
+        chosen = numbers[rows.cpu() if isinstance(rows, Tensor) else rows]
+        return ImageDraws(seed, f"attacks/{attack}", chosen) if generator is None else generator
+
+    return source
 
 
 def lengths(change: Tensor) -> Tensor:

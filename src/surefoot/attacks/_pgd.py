@@ -12,12 +12,11 @@ from torch.nn import functional as F
 from ..errors import UnknownName, require
 from ..models.logit_margins import logit_margins
 from ..types import Images, Labels, Logits, check_images, check_labels
-from .balls import Ball
-from .gradients import input_gradient
-from .guarding import untouched, warn_if_randomised
+from .gradients import input_gradient, untouched, warn_if_randomised
+from .norms import Ball, Rows, sources
 
 LOSSES = ("ce", "margin")
-Rows = Tensor | slice  # places in the batch of the images that are worked on
+Start = Callable[[Images], Images]
 Measure = Callable[[Rows, Logits], Tensor]  # one number for each of these images
 
 
@@ -35,6 +34,9 @@ def pgd(
     generator: torch.Generator | None = None,
     eot: int = 1,
     early_stop: bool = False,
+    *,
+    seed: int = 0,
+    indices: Tensor | None = None,
 ) -> Images:
     """x <- project(x + step_size * direction of the loss's gradient), `steps` times; the result lies in the ball and in [0, 1].
 
@@ -42,6 +44,9 @@ def pgd(
     wrongly, or else the one with the largest loss. `loss` is cross-entropy or the margin max_{j != y} f_j - f_y. `eot` averages
     the gradient over so many draws of a randomised model. With `early_stop` an image is left where it is first seen to be
     classified wrongly, which costs no pass, so that later steps have fewer images to work on.
+
+    Starts are drawn for each image by (seed, image index), whatever its batch; `indices` are the images' places in their data
+    set (0, 1, ... if not given). A `generator` draws for the batch instead, anew at every call, as training does.
     """
     ball = Ball(norm, eps)
     require(restarts >= 1, "restarts", "at least 1", restarts)
@@ -50,25 +55,26 @@ def pgd(
     if loss not in LOSSES:
         raise UnknownName("loss", loss, LOSSES)
 
+    source = sources("pgd", len(images), generator, seed, indices)
     with untouched(model):
         if eot == 1:
             warn_if_randomised(model, "use eot=10")
 
-        def run(rows: Rows) -> tuple[Images, Measure, Measure]:
+        def run(rows: Rows, purpose: str) -> tuple[Images, Measure, Measure]:
             measure, wrong = aims(labels[rows], len(images[rows]), loss)
+            start = partial(ball.draw, source=source(rows), purpose=purpose) if random_start else torch.clone
             stop = wrong if early_stop else None
-            found = climb(model, images[rows], measure, ball, steps, step_size, random_start, generator, eot, stop)
-            return found, measure, wrong
+            return climb(model, images[rows], measure, ball, steps, step_size, start, eot, stop), measure, wrong
 
-        found, measure, wrong = run(slice(None))
+        found, measure, wrong = run(slice(None), "start")
         if restarts == 1:
             return found
         value, broken = outcome(model, found, measure, wrong)
-        for _ in range(restarts - 1):
+        for restart in range(1, restarts):
             rows = (~broken).nonzero().flatten()
             if not len(rows):
                 break
-            again, measure, wrong = run(rows)
+            again, measure, wrong = run(rows, f"restart {restart}")
             new_value, new_broken = outcome(model, again, measure, wrong)
             better = new_broken | (new_value > value[rows])
             found[rows[better]], value[rows[better]] = again[better], new_value[better]
@@ -104,9 +110,13 @@ def kl_pgd(
     step_size: float | None = None,
     norm: str = "linf",
     generator: torch.Generator | None = None,
+    *,
+    seed: int = 0,
+    indices: Tensor | None = None,
 ) -> Images:
     """The point of the ball where D(p(x) || p(x')) is largest, sought as by `pgd` from a random start: at x it has no slope."""
     ball = Ball(norm, eps)
+    start = partial(ball.draw, source=sources("kl-pgd", len(images), generator, seed, indices)(slice(None)))
     with untouched(model):
         with torch.no_grad():
             log_p = model(images).log_softmax(1)
@@ -114,7 +124,7 @@ def kl_pgd(
         def measure(rows: Rows, logits: Logits) -> Tensor:
             return F.kl_div(logits.log_softmax(1), log_p[rows], log_target=True, reduction="none").sum(1)
 
-        return climb(model, images, measure, ball, steps, step_size, True, generator)
+        return climb(model, images, measure, ball, steps, step_size, start)
 
 
 def climb(
@@ -124,18 +134,17 @@ def climb(
     ball: Ball,
     steps: int,
     step_size: float | None,
-    random_start: bool,
-    generator: torch.Generator | None,
+    start: Start,
     eot: int = 1,
     wrong: Measure | None = None,
 ) -> Images:
-    """Projected ascent on `measure`; images that are `wrong` are left where they are. The model is not guarded here."""
+    """Projected ascent on `measure` from `start`; images that are `wrong` are left where they are. The model is not guarded."""
     check_images(images)
     require(steps >= 1, "steps", "at least 1", steps)
     step = 2.5 * ball.eps / steps if step_size is None else step_size
     require(step >= 0, "step_size", "at least 0", step)
     images = images.detach()
-    points = ball.draw(images, generator) if random_start else images.clone()
+    points = start(images)
     ended = points if wrong is None else points.clone()
     rows, anchors = torch.arange(len(images), device=images.device), ball.anchors(images)
     chosen: Rows = slice(None)  # all, until an image is left behind
