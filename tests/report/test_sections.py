@@ -14,13 +14,12 @@ from surefoot.report.sections.classes import SHOWN, classes_section
 from surefoot.report.sections.complexity import inner_names
 from surefoot.report.sections.corruptions import corruptions_section, means
 from surefoot.report.sections.features import success_by_bin
-from surefoot.report.sections.geometry import geometry_section, meaning
+from surefoot.report.sections.geometry import explained, geometry_section
 from surefoot.report.sections.groups import groups_section
 from surefoot.report.sections.mistakes import mistakes_section
 from surefoot.report.sections.provenance import provenance_section
 from surefoot.report.sections.reliability import reliability_section
 from surefoot.report.sections.thresholds import thresholds_section
-from surefoot.report.words import spoken
 
 
 def one(**more):
@@ -118,7 +117,7 @@ def test_the_fitted_temperature_is_a_step_of_the_grid():
 
 def test_geometry_table_flattens_and_explains():
     rows = {row["name"]: row for row in geometry_section(one()).values["rows"]}
-    assert rows["mean margin"]["cells"][0] == {"value": "2", "interval": "1.99 to 2.01"}
+    assert rows["margin"]["cells"][0] == {"value": "2", "interval": "1.99 to 2.01"}
     assert rows["cone index: mean"]["cells"][0] == {"value": "7.25", "interval": ""}
     assert "steps to the origin" in rows["cone index: share of full cones"]["meaning"]
     assert "largest logit" not in rows
@@ -188,7 +187,7 @@ def test_every_measurement_of_a_full_audit_has_a_meaning():
         *("log_spectral_complexity", "log_margin_term", "share_below_margin", "mapping_bound", "vacuous_mapping_bounds"),
         *("class_separation", "class_separation_bound"),
     }
-    said = {name: meaning(spoken(name)) for name in names}
+    said = {name: explained(name)["meaning"] for name in names}
     papers = ("macs", "magnma", "discriminative-noise", "representation-space")
     assert [name for name, text in said.items() if not any(f"({paper} " in text for paper in papers)] == []
 

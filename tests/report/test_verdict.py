@@ -175,7 +175,7 @@ def test_five_numbers(found):
     few = cards(predictions_alone(found))
     assert (few[3].value, few[3].interval) == ("0.200", "0.190 to 0.210")
     alone = [card.name for card in few]
-    assert alone == ["accuracy", "calibration error (ECE)", "ECE after temperature", "Brier score", "AUROC of its confidence"]
+    assert alone == ["accuracy", "calibration error (ECE)", "ECE after temperature scaling", "Brier score", "AUROC"]
 
 
 def test_two_temperatures(found):
@@ -185,8 +185,8 @@ def test_two_temperatures(found):
 
 def test_names_of_measures_and_their_changes():
     assert measure("calibration.adaptive_ece") == "adaptive ECE"
-    assert measure("corruptions.mean_accuracy") == "accuracy on corrupted pictures"
-    assert measure("corruptions.mean_scaled_ece") == "ECE after temperature scaling on corrupted pictures"
+    assert measure("corruptions.mean_accuracy") == "corrupted accuracy"
+    assert measure("corruptions.mean_scaled_ece") == "corrupted ECE after temperature scaling"
     assert measure("temperature.calibration.ece") == "ECE after temperature scaling"
     assert measure("attacks.pgd-weak.success_rate") == "weak PGD success"
     assert measure("nll") == "NLL"
@@ -236,7 +236,7 @@ def test_what_guesses_gets_no_praise(found):
     assert sayings(found)[0].startswith("Its answers are not clearly better than a guess among 10 classes")
 
 
-@pytest.mark.parametrize(("accuracy", "said"), [(1.0, "all answers are right"), (0.0, "all answers are wrong")])
+@pytest.mark.parametrize(("accuracy", "said"), [(1.0, "all predictions are right"), (0.0, "all predictions are wrong")])
 def test_auroc_without_two_kinds_of_answers(found, accuracy, said):
     found["calibration"] |= {"accuracy": number(accuracy, 0), "auroc": {"value": None, "low": None, "high": None}}
     card = cards(predictions_alone(found))[-1]

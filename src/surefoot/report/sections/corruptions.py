@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...metrics import find
 from ..families import EVERY_FAMILY, OTHER, family_of
 from ..figures import Drawing, drawing
 from ..plots.family_bars import family_figure
@@ -13,7 +14,7 @@ from ..plots.severity_curves import severity_figure
 from ..words import Audit, spoken
 from .base import Model, Section
 
-MEASURES = {"accuracy": "accuracy", "ece": "ECE", "nll": "NLL", "rms": "RMS calibration error"}
+MEASURES = {name: find(name).label for name in ("accuracy", "ece", "nll", "rms")}
 Number = dict[str, Any]
 
 
@@ -32,7 +33,7 @@ def corruptions_section(models: Sequence[Model]) -> Section | None:
     }
     album: dict[str, int] = {}  # pictures that several models were shown are on the page once
     shown = [examples(model, album) for model in held]
-    data = {"heat": heat, "examples": shown, "pictures": list(album)}
+    data = {"measures": MEASURES, "heat": heat, "examples": shown, "pictures": list(album)}
     return Section("corruptions", "When the picture gets worse", values, tuple(curves(held)), data)
 
 
