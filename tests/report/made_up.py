@@ -42,7 +42,6 @@ def geometry_points(images: int = 60, seed: int = 0) -> dict[str, Any]:
     """What the figures of geometry draw."""
     draw = random.Random(seed)
     cosine = [draw.uniform(-0.2, 1) for _ in range(images)]
-    correct = [int(draw.random() < 0.8) for _ in range(images)]
     plane = {"axis": [-2.0, -1.0, 0.0, 1.0, 2.0], "classes": [[int(y > 2) for y in range(5)] for _ in range(5)]}
     plane |= {"confidence": [[0.5 + 0.1 * abs(y - 2) for y in range(5)] for _ in range(5)], "features": [[1, 1], [-1, -1]]}
     plane |= {"labels": [0, 1], "weights": [[1, 0], [0, 1]], "centres": [[1, 0], [0, 1]], "means": [[1, 1], [None, None]]}
@@ -51,15 +50,16 @@ def geometry_points(images: int = 60, seed: int = 0) -> dict[str, Any]:
             "rms": [draw.uniform(0.5, 2) for _ in range(images)],
             "cosine": cosine,
             "confidence": [0.5 + abs(each) / 2 for each in cosine],
-            "correct": correct,
-            "broken": [int(draw.random() < 0.5) if place % 3 else None for place in range(images)],
+            "success": {"edges": [-0.2, 0.4, 1.0], "counts": [30, 30], "values": [0.75, None]},
             "broken_by": "pgd-weak",
         },
         "curvature": {
             "values": [draw.uniform(0, 5) for _ in range(images)],
-            "correct_of_draws": [draw.randint(0, 10) for _ in range(images)],
+            "accuracy": {"shares": [0.5, 1.0], "counts": [30, 60], "values": [0.9, 0.8]},
+            "by_count": {"draws": 2, "values": [3.0, 1.0, 2.0], "counts": [20, 20, 20], "correlation": -0.5},
+            "spread": {"names": [""], "share": 0.9, "values": [[0.1, 0.5, 1.0, 2.0, 4.0]]},
         },
-        "perturbation": {"feature_rms": [1.0, 2.0, 3.0], "perturbation_rms": [0.5, 0.25, 0.75]},
+        "perturbation": {"feature_rms": [1.0, 2.0, 3.0], "values": [0.5, 0.25, 0.75], "feature_rms_mean": 2.0, "mean": 0.5},
         "plane": {"plane": plane, "path": {"features": [[[1, 1]], [[0, -1]]], "labels": [0]}},
         **deeper_points(draw, images),
     }

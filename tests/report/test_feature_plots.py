@@ -163,7 +163,7 @@ def test_curvature():
     figure = curvature_by_count_figure(stored(geometry.curvature_by_count(curvature, counts, 3)))
     assert list(figure.data[0].y) == [3, 2, 0.75, None]
     assert figure.data[0].name.startswith("r = -")
-    figure = curvature_spread_figure(stored(geometry.curvature_spread({"a": torch.arange(5.0)}, 1.0)))
+    figure = curvature_spread_figure({"a": stored(geometry.curvature_spread({"": torch.arange(5.0)}, 1.0))})
     assert [figure.data[0][key][0] for key in ("lowerfence", "q1", "median", "q3", "upperfence")] == [0, 1, 2, 3, 4]
 
 

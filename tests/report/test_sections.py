@@ -1,19 +1,15 @@
 import pytest
-import torch
 from made_up import class_row, geometry_points, grid, made_up, number
 
 from surefoot.corruptions.families import EVERY_FAMILY as MEASURED_EVERY
 from surefoot.corruptions.families import FAMILIES as MEASURED_FAMILIES
-from surefoot.geometry.curvature_groups import accuracy_by_curvature, curvature_by_count, curvature_spread
 from surefoot.report.families import EVERY_FAMILY, FAMILIES
-from surefoot.report.sections import curvature as page_curvature
 from surefoot.report.sections import sections_of
 from surefoot.report.sections.attacks import attacks_section
 from surefoot.report.sections.base import models_of
 from surefoot.report.sections.classes import SHOWN, classes_section
 from surefoot.report.sections.complexity import inner_names
 from surefoot.report.sections.corruptions import corruptions_section, means
-from surefoot.report.sections.features import success_by_bin
 from surefoot.report.sections.geometry import explained, geometry_section
 from surefoot.report.sections.groups import groups_section
 from surefoot.report.sections.mistakes import mistakes_section
@@ -192,24 +188,24 @@ def test_every_measurement_of_a_full_audit_has_a_meaning():
     assert [name for name, text in said.items() if not any(f"({paper} " in text for paper in papers)] == []
 
 
-def test_success_by_bin_by_hand():
-    features = {"cosine": [0.0, 0.1, 0.2, 0.9, 1.0], "correct": [1, 1, 0, 1, 1], "broken": [1, 0, 1, None, 0]}
-    found = success_by_bin(features, bins=2)
-    assert found == {"edges": [0.0, 0.5, 1.0], "counts": [3, 2], "values": [0.5, 0.0]}
-    assert success_by_bin({"cosine": [0.5], "correct": [0], "broken": [0]}, bins=2)["values"] == [None, None]
+def test_the_page_draws_what_the_audit_computed():
+    section, points = geometry_section(one()), geometry_points()
+    bars, line = figure_of(section, "success-0")["data"]
+    assert (bars["y"], line["y"]) == (points["features"]["success"]["counts"], points["features"]["success"]["values"])
+    assert figure_of(section, "accuracy-by-curvature")["data"][0]["y"] == points["curvature"]["accuracy"]["values"]
+    counted = figure_of(section, "curvature-by-count-0")["data"][0]
+    assert (counted["y"], counted["name"]) == (points["curvature"]["by_count"]["values"], "r = -0.50 over groups")
+    box = figure_of(section, "curvature-spread")["data"][0]
+    assert [box[key][0] for key in ("lowerfence", "q1", "median", "q3", "upperfence")] == [0.1, 0.5, 1.0, 2.0, 4.0]
+    assert figure_of(section, "displacement-0")["data"][1]["x"] == [2.0]
 
 
-def test_curvature_is_as_geometry_has_it():
-    found = geometry_points(seed=3)["curvature"]
-    values, right = torch.tensor(found["values"], dtype=torch.float64), torch.tensor(found["correct_of_draws"])
-    wanted = accuracy_by_curvature(values, right / 10)
-    assert page_curvature.accuracy_by_curvature(found)["values"] == pytest.approx(wanted.values.tolist())
-    counted, groups_wanted = page_curvature.curvature_by_count(found), curvature_by_count(values, right)
-    assert counted["counts"] == groups_wanted.counts.tolist()
-    assert counted["values"] == pytest.approx(groups_wanted.values.tolist())
-    assert counted["correlation"] == pytest.approx(groups_wanted.correlation)
-    spread = page_curvature.curvature_spread({"a": found})["values"][0]
-    assert spread == pytest.approx(curvature_spread({"a": values}).values[0].tolist())
+def test_two_groups_of_curvature_have_no_correlation():
+    audit = made_up()
+    two = {"draws": 2, "values": [3.0, None, 1.0], "counts": [1, 0, 2], "correlation": None}
+    audit["points"]["geometry"]["curvature"]["by_count"] = two
+    drawn = figure_of(geometry_section(models_of([audit])), "curvature-by-count-0")["data"][0]
+    assert (drawn["name"], drawn["y"]) == ("groups", [3.0, None, 1.0])
 
 
 def test_classes_worst_first_and_the_rest_on_demand():

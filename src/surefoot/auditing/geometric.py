@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,10 @@ import torch
 from ..calibration.bootstrap import mean_estimate
 from ..data.dataset import whole
 from ..errors import SurefootError
+from ..geometry.feature_distribution import SuccessByBin, success_by_bin
 from ..geometry.logit_margins import logit_margins
 from ..models.observing import head_of
+from ..plain import plain
 from ..types import Batch, Predictions
 from .attacking import attacks_of
 from .geometry_of_bounds import ITERATIONS, complexity_record, mapping_bound_record
@@ -121,16 +123,18 @@ def geometry_points(setting: Setting, book: Workbook) -> dict[str, Any]:
     features = book.read(f"{PREFIX}features")
     if features is not None and features.tensors:
         shown = {name: rounded(features.tensors[name]) for name in ("rms", "cosine", "confidence")}
-        correct = features.tensors["correct"][: len(shown["rms"])].int().tolist()
         attack = next((name for name in BREAKERS if name in attacks_of(setting)), None)
-        broken = None if attack is None else broken_of(setting, book, attack, features.tensors["indices"][: len(correct)])
-        figures["features"] = {**shown, "correct": correct, "broken": broken, "broken_by": attack}
+        success = None if attack is None else plain(success_by_cosine(book, attack, features.tensors))
+        figures["features"] = {**shown, "success": success, "broken_by": attack}
     return {"geometry": figures}
 
 
-def broken_of(setting: Setting, book: Workbook, attack: str, indices: torch.Tensor) -> list[int | None]:
-    """Whether an attack broke each of these images; None for those that were not attacked."""
+def success_by_cosine(book: Workbook, attack: str, features: Mapping[str, torch.Tensor]) -> SuccessByBin:
+    """Images in each bin of the cosine, and the share that the attack broke of the right ones that it was tried on."""
     record = book.read(f"attacks/{attack}")
     assert record is not None
-    outcome = dict(zip(record.tensors["indices"].tolist(), record.tensors["broken"].int().tolist(), strict=True))
-    return [outcome.get(index) for index in indices.tolist()]
+    outcome = dict(zip(record.tensors["indices"].tolist(), record.tensors["broken"].tolist(), strict=True))
+    indices = features["indices"].tolist()
+    right = features["correct"].bool() & torch.tensor([index in outcome for index in indices])
+    broken = right & torch.tensor([bool(outcome.get(index)) for index in indices])
+    return success_by_bin(features["cosine"], broken, right)

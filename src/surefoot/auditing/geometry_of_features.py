@@ -59,7 +59,8 @@ def displacement_record(setting: Setting, batch: Batch) -> Record:
     """How far FGSM moves features, beside their own length (representation-space Fig. 7)."""
     images, labels = batch.images, batch.labels
     found = feature_displacement(space_of(setting.model), images, labels, batch_size=setting.batch_size)
-    figure = {"feature_rms": rounded(found.feature_rms), "perturbation_rms": rounded(found.values)}
+    figure: dict[str, Any] = {"feature_rms": rounded(found.feature_rms), "values": rounded(found.values)}
+    figure |= {"feature_rms_mean": found.feature_rms_mean, "mean": found.mean}
     measured = {"perturbation_rms": mean_estimate(found.values, setting.seed), "perturbation_correlation": found.correlation}
     return Record({"measured": measured, "figures": {"perturbation": figure}})
 

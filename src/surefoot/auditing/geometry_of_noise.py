@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
+from ..geometry.curvature_groups import accuracy_by_curvature, curvature_by_count, curvature_spread
 from ..geometry.input_curvatures import input_curvature
 from ..geometry.lipschitz_radii import radius_estimates
 from ..geometry.logit_margins import margins
@@ -14,6 +15,7 @@ from ..geometry.noise_sensitivity import sensitivity
 from ..geometry.noisy_answers import noisy_correct
 from ..geometry.smoothing_certificates import certify
 from ..geometry.stability_under_noise import curvature_bounds
+from ..plain import plain
 from ..seeds import generator
 from ..types import Batch
 from .geometry_of_features import rounded, some, space_of
@@ -51,8 +53,13 @@ def curvature_record(setting: Setting, batch: Batch) -> Record:
     options: dict[str, Any] = {"generator": generator(setting.seed, "curvature"), "batch_size": setting.batch_size}
     found = input_curvature(setting.model, images, labels, draws=setting.depth.curvature_draws, **options)
     right = noisy_correct(setting.model, images, labels, draws=DRAWS, seed=setting.seed, batch_size=setting.batch_size)
-    values = rounded(found.values)
-    figure = {"values": values, "correct_of_draws": right[: len(values)].tolist(), "draws": DRAWS}
+    values = found.values.cpu()
+    figure = {
+        "values": rounded(values),
+        "accuracy": plain(accuracy_by_curvature(values, right.cpu() / DRAWS)),
+        "by_count": plain(curvature_by_count(values, right.cpu(), DRAWS)),
+        "spread": plain(curvature_spread({"": values})),
+    }
     measured = {"curvature": mean_estimate(found.values.cpu(), setting.seed)}
     return Record({"measured": measured, "figures": {"curvature": figure}})
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..figures import Drawing, drawing
 from ..words import attack_name
 from .base import Model, geometry_of, owner
-
-BINS = 20
 
 
 def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
@@ -29,17 +26,17 @@ def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
             )
             figure = feature_scatter_figure(features, features["confidence"])
             found.append(drawing(f"features-{place}", f"Size, direction and confidence{whose}", said, figure))
-            if features.get("broken"):
+            if success := features.get("success"):
                 by = attack_name(features.get("broken_by") or "an attack")
                 said = (
                     f"How many images point how well at their class centre, and how many of the right ones {by} breaks in each "
                     "bin. The usual picture: what points elsewhere is broken first."
                 )
-                figure = success_by_bin_figure(success_by_bin(features))
+                figure = success_by_bin_figure(success)
                 found.append(drawing(f"success-{place}", f"Direction and attack success{whose}", said, figure))
         if moved := points.get("perturbation"):
             said = "How far the attack moves the features of each image, against their size; the cross is the mean."
-            figure = feature_displacement_figure(displacement(moved))
+            figure = feature_displacement_figure(moved)
             found.append(drawing(f"displacement-{place}", f"How far an attack moves features{whose}", said, figure))
         if plane := points.get("plane"):
             said = (
@@ -49,25 +46,3 @@ def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
             figure = plane_figure(plane["plane"], plane["path"])
             found.append(drawing(f"plane-{place}", f"The plane of features{whose}", said, figure))
     return found
-
-
-def success_by_bin(features: dict[str, Any], bins: int = BINS) -> dict[str, Any]:
-    """Images in each bin of the cosine, and the share of the right ones that were broken (representation-space Fig. 3)."""
-    low, high = min(features["cosine"]), max(features["cosine"])
-    width = (high - low) / bins or 1.0
-    counts, right, broken = [0] * bins, [0] * bins, [0] * bins
-    for cosine, correct, fell in zip(features["cosine"], features["correct"], features["broken"], strict=True):
-        place = min(int((cosine - low) / width), bins - 1)
-        counts[place] += 1
-        if correct and fell is not None:
-            right[place] += 1
-            broken[place] += int(fell)
-    rates = [fell / whole if whole else None for fell, whole in zip(broken, right, strict=True)]
-    return {"edges": [low + width * k for k in range(bins + 1)], "counts": counts, "values": rates}
-
-
-def displacement(moved: dict[str, Any]) -> dict[str, Any]:
-    """Points and their mean, as the figure wants them."""
-    size, change = moved["feature_rms"], moved["perturbation_rms"]
-    means = {"feature_rms_mean": sum(size) / len(size), "mean": sum(change) / len(change)}
-    return {"feature_rms": size, "values": change, **means}
