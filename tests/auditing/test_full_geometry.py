@@ -219,3 +219,14 @@ def test_every_number_has_its_facts(audit):
     paths = numbers_in(audit.to_dict())
     assert len(paths) > 100
     assert all(of_path(path).meaning for path in paths)
+
+
+def test_every_figure_of_geometry_has_its_points(figures):
+    """What the page can draw of a model with more than three features."""
+    drawn = {
+        *("features", "perturbation", "cones", "bias", "centre_correlations", "neural_collapse", "centre_stability"),
+        *("class_shapes", "hyperplanes", "logits", "sensitivity", "radii", "stability", "slopes", "curvature", "hessian"),
+        *("fisher", "loss_change", "landscape", "eigenvalue_bounds", "certificates", "mapping", "complexity"),
+        *("layers", "separation"),
+    }
+    assert set(figures) == drawn

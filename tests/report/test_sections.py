@@ -8,10 +8,10 @@ from surefoot.report.sections import sections_of
 from surefoot.report.sections.attacks import attacks_section
 from surefoot.report.sections.base import models_of
 from surefoot.report.sections.classes import SHOWN, classes_section
-from surefoot.report.sections.complexity import inner_names
 from surefoot.report.sections.corruptions import corruptions_section, means
 from surefoot.report.sections.geometry import explained, geometry_section
 from surefoot.report.sections.groups import groups_section
+from surefoot.report.sections.layers import inner_names
 from surefoot.report.sections.mistakes import mistakes_section
 from surefoot.report.sections.provenance import provenance_section
 from surefoot.report.sections.reliability import reliability_section
@@ -123,10 +123,11 @@ def test_geometry_table_flattens_and_explains():
 def test_geometry_figures_are_optional():
     names = {each.name for each in geometry_section(one()).drawings}
     assert names == {
-        *("features-0", "success-0", "displacement-0", "plane-0"),
-        *("accuracy-by-curvature", "curvature-by-count-0", "curvature-spread"),
+        *("features-0", "success-0", "displacement-0", "plane-0", "field-0", "cones-0", "bias-0", "kinds-0", "collapse-0"),
+        *("accuracy-by-curvature", "curvature-by-count-0", "curvature-spread", "curvature", "fisher"),
         *("shapes-0", "hyperplanes-0", "centres-0", "mapping-0", "layers-0", "separation-0"),
-        *("slopes-0", "loss-change-0", "landscape-0", "complexity-0"),
+        *("logits-0", "margin-ratio-0", "sensitivity-0", "radii-0", "stability-0"),
+        *("slopes-0", "loss-change-0", "landscape-0", "complexity-0", "certificates", "eigenvalues-0"),
     }
     audit = made_up()
     del audit["points"]["geometry"]
@@ -151,7 +152,19 @@ def test_deeper_figures_show_the_points_and_say_how_to_read_them():
     assert figure_of(section, "loss-change-0")["data"][0]["y"] == points["loss_change"]["values"]
     assert figure_of(section, "slopes-0")["data"][0]["y"] == points["slopes"]["radii"]
     assert figure_of(section, "landscape-0")["data"][0]["z"][1][2] == 3
+    assert figure_of(section, "certificates")["data"][0]["y"] == [0.5, 0.5, 0.0]
+    assert figure_of(section, "bias-0")["data"][0]["x"] == ["cat", "&lt;b&gt;dog&lt;/b&gt;"]
+    assert [bar["y"] for bar in figure_of(section, "cones-0")["data"]][1] == [2]
+    assert figure_of(section, "margin-ratio-0")["data"][0]["y"] == [3.0, -1.0]
+    assert [trace["name"] for trace in figure_of(section, "curvature")["data"]] == [
+        "mine (Eq. 21, step 0.01)",
+        "mine, fewer images (Hessian)",
+    ]
+    assert len(figure_of(section, "eigenvalues-0")["data"]) == 3
+    assert figure_of(section, "field-0")["layout"]["annotations"][0]["ax"] == -1.0
     said = {each.name: each.sentence for each in section.drawings}
+    assert "weak PGD breaks" in said["success-0"]
+    assert "class cat" in said["field-0"]
     assert "vacuous" in said["mapping-0"]
     assert "attention are not counted" in said["complexity-0"]
     assert "nothing is certified" in said["slopes-0"]

@@ -19,7 +19,7 @@ from ..types import Batch, Predictions
 from .attacking import attacks_of
 from .geometry_of_bounds import ITERATIONS, complexity_record, mapping_bound_record
 from .geometry_of_classes import centre_seconds, centre_stability_record, class_shapes_record
-from .geometry_of_features import displacement_record, features_record, plane_record, rounded, space_of
+from .geometry_of_features import SHOWN, displacement_record, features_record, plane_record, rounded, space_of
 from .geometry_of_layers import BLOCKS, PROJECTED, layers_record
 from .geometry_of_layers import IMAGES as LAYER_IMAGES
 from .geometry_of_loss import (
@@ -113,9 +113,19 @@ def logit_geometry(clean: Predictions, seed: int) -> Geometry:
     )
 
 
-def geometry_points(setting: Setting, book: Workbook) -> dict[str, Any]:
+def logit_points(clean: Predictions) -> dict[str, Any]:
+    """Margin, norm and largest logit of images from all over the split, with their means over all of it."""
+    logits = clean.logits.double()
+    found = {"values": logit_margins(logits, clean.labels), "norms": logits.norm(dim=1), "largest": logits.amax(1)}
+    means = {"mean_margin": found["values"], "mean_norm": found["norms"], "mean_largest": found["largest"]}
+    where = torch.linspace(0, len(logits) - 1, min(SHOWN, len(logits)), dtype=torch.float64).round().long()
+    shown: dict[str, Any] = {name: rounded(values[where]) for name, values in found.items()}
+    return shown | {name: float(values.mean()) for name, values in means.items()}
+
+
+def geometry_points(setting: Setting, book: Workbook, clean: Predictions) -> dict[str, Any]:
     """What the figures of geometry draw."""
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"logits": logit_points(clean)}
     for step in geometry_steps(setting):
         record = book.read(step.name)
         if record is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,11 +10,13 @@ from torch import nn
 
 from ..calibration.bootstrap import mean_estimate
 from ..calibration.repairs import Calibrated
+from ..geometry.angles import confidence_angles
 from ..geometry.attack_paths import attack_path
 from ..geometry.displacement import feature_displacement
 from ..geometry.feature_passes import observed_features
+from ..geometry.loss_fields import loss_field
 from ..geometry.planes import representation_plane
-from ..geometry.representation import representation_statistics
+from ..geometry.representation import RepresentationStatistics, representation_statistics
 from ..models.observing import head_of
 from ..plain import plain
 from ..types import Batch
@@ -23,6 +26,8 @@ from .setting import Setting
 SHOWN = 2000  # images in a figure at most
 PATHS = 20  # images whose way under attack is drawn in a plane
 PLANE_IMAGES = 500
+CLASSES = 30  # in a figure at most
+FIELD = 60  # points of the loss along each axis of a plane
 
 
 def space_of(model: nn.Module) -> nn.Module:
@@ -52,7 +57,23 @@ def features_record(setting: Setting, batch: Batch) -> Record:
     }
     correct = outputs.logits.argmax(1) == labels
     tensors = {"rms": statistics.rms, "cosine": statistics.cosine, "confidence": found.confidence, "correct": correct}
-    return Record({"measured": measured}, {**{name: value.cpu() for name, value in tensors.items()}, "indices": batch.indices})
+    kept = {**{name: value.cpu() for name, value in tensors.items()}, "indices": batch.indices}
+    return Record({"measured": measured, "figures": space_figures(found, setting.data.class_names)}, kept)
+
+
+def space_figures(found: RepresentationStatistics, names: Sequence[str]) -> dict[str, Any]:
+    """Cones, biases (of the classes where they are largest), kinds of centres and collapse, as their figures draw them."""
+    largest = found.bias.bias.cpu().abs().argsort(descending=True, stable=True)[:CLASSES].sort().values
+    return {
+        "cones": {"values": rounded(found.cones.values), "steps": found.cones.steps},
+        "bias": {
+            "names": [names[number] for number in largest.tolist()],
+            "bias": rounded(found.bias.bias.cpu()[largest]),
+            "values": rounded(found.bias.values.cpu()[largest]),
+        },
+        "centre_correlations": plain(found.correlations),
+        "neural_collapse": plain(found.collapse),
+    }
 
 
 def displacement_record(setting: Setting, batch: Batch) -> Record:
@@ -70,7 +91,15 @@ def plane_record(setting: Setting, batch: Batch) -> Record:
     model, few, fewer = space_of(setting.model), some(batch, PLANE_IMAGES), some(batch, PATHS)
     plane = representation_plane(model, few.images, few.labels, batch_size=setting.batch_size)
     path = attack_path(model, fewer.images, fewer.labels, batch_size=setting.batch_size)
-    return Record({"figures": {"plane": {"plane": plain(plane), "path": plain(path)}}})
+    figure = {"plane": plain(plane), "path": plain(path)}
+    head = head_of(model, few.images)
+    if head.in_features == 2:
+        figure["angles"] = plain(confidence_angles(head, plane.features))
+        label = int(fewer.labels[0])
+        field = plain(loss_field(head, label, float(plane.axis[-1]), resolution=FIELD))
+        figure["field"] = {**field, "class": setting.data.class_names[label]}
+        figure["field_path"] = plain(attack_path(model, fewer.images[:1], fewer.labels[:1], batch_size=setting.batch_size))
+    return Record({"figures": {"plane": figure}})
 
 
 def rounded(values: torch.Tensor) -> list[float]:

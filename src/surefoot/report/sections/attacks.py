@@ -7,7 +7,7 @@ from typing import Any
 
 from ...metrics import find
 from ..figures import drawing
-from ..plots.interval_curves import apart, interval_figure
+from ..plots.base import apart, interval_figure
 from ..words import attack_name
 from .base import Model, Section
 

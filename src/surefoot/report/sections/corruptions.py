@@ -8,9 +8,8 @@ from typing import Any
 from ...metrics import find
 from ..families import EVERY_FAMILY, OTHER, family_of
 from ..figures import Drawing, drawing
-from ..plots.family_bars import family_figure
-from ..plots.interval_curves import apart, interval_figure
-from ..plots.severity_curves import severity_figure
+from ..plots.base import apart, interval_figure
+from ..plots.corruptions import family_figure, severity_figure
 from ..words import Audit, spoken
 from .base import Model, Section
 

@@ -8,12 +8,11 @@ from typing import Any
 from ...metrics import facts
 from ..words import short, spoken
 from .base import Model, Section
-from .complexity import complexity_drawings
+from .bounds import bound_drawings
 from .curvature import curvature_drawings
 from .features import feature_drawings
 from .layers import layer_drawings
-from .shapes import shape_drawings
-from .slopes import slope_drawings
+from .margins import margin_drawings
 
 
 def geometry_section(models: Sequence[Model]) -> Section:
@@ -22,8 +21,8 @@ def geometry_section(models: Sequence[Model]) -> Section:
     paths = list(dict.fromkeys(path for row in numbers for path in row))
     rows = [{**explained(path), "cells": [row.get(path) for row in numbers]} for path in paths]
     notes = [(model.name, note) for model in models for note in model.audit["geometry"].get("notes", ())]
-    inside = (*feature_drawings(models), *shape_drawings(models), *layer_drawings(models))
-    drawings = (*inside, *curvature_drawings(models), *slope_drawings(models), *complexity_drawings(models))
+    inside = (*feature_drawings(models), *layer_drawings(models), *margin_drawings(models))
+    drawings = (*inside, *curvature_drawings(models), *bound_drawings(models))
     return Section("geometry", "Why: the geometry behind it", {"rows": rows, "notes": notes, "models": models}, drawings)
 
 
