@@ -3,19 +3,15 @@ from made_up import class_row, geometry_points, grid, made_up, number
 
 from surefoot.corruptions.families import EVERY_FAMILY as MEASURED_EVERY
 from surefoot.corruptions.families import FAMILIES as MEASURED_FAMILIES
-from surefoot.report.families import EVERY_FAMILY, FAMILIES
 from surefoot.report.sections import sections_of
 from surefoot.report.sections.attacks import attacks_section
 from surefoot.report.sections.base import models_of
-from surefoot.report.sections.classes import SHOWN, classes_section
-from surefoot.report.sections.corruptions import corruptions_section, means
+from surefoot.report.sections.calibration import reliability_section, thresholds_section
+from surefoot.report.sections.classes import SHOWN, classes_section, groups_section, mistakes_section
+from surefoot.report.sections.corruptions import EVERY_FAMILY, FAMILIES, corruptions_section, means
 from surefoot.report.sections.geometry import explained, geometry_section
-from surefoot.report.sections.groups import groups_section
 from surefoot.report.sections.layers import inner_names
-from surefoot.report.sections.mistakes import mistakes_section
 from surefoot.report.sections.provenance import provenance_section
-from surefoot.report.sections.reliability import reliability_section
-from surefoot.report.sections.thresholds import thresholds_section
 
 
 def one(**more):

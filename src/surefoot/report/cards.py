@@ -39,8 +39,8 @@ def cards(audit: Audit) -> list[Card]:
         found.append(Card(find("brier").label, value, f"{low} to {high}", find("brier").meaning))
         ranks = find("auroc")
         if scores["auroc"]["value"] is None:
-            answers = "right" if scores["accuracy"]["value"] else "wrong"
-            return [*found, Card(ranks.label, "not defined", f"all predictions are {answers}", ranks.meaning)]
+            every = "right" if scores["accuracy"]["value"] else "wrong"
+            return [*found, Card(ranks.label, "not defined", f"all predictions are {every}", ranks.meaning)]
         return [*found, card(ranks.label, scores["auroc"], ranks.meaning)]
     worse, clean = audit["corruptions"], scores["accuracy"]["value"]
     mean, able = worse["mean_accuracy"], better_than_chance(audit)  # what guesses does not lose by damage: that is no merit
@@ -53,7 +53,7 @@ def cards(audit: Audit) -> list[Card]:
         found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
-        broken = f"right answers that {attack_name(name)} turns wrong"
+        broken = f"right predictions that {attack_name(name)} turns wrong"
         found.append(card(f"attack {find('success_rate').label}", rate, broken, tone(rate["value"] / 3) if able else ""))
     return found
 

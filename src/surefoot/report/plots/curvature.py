@@ -31,7 +31,7 @@ def accuracy_by_curvature_figure(results: Mapping[str, dict[str, Any]]) -> go.Fi
 
 def curvature_by_count_figure(result: dict[str, Any]) -> go.Figure:
     """A point for each group that has images, from `plain(curvature_by_count(...))` (discriminative-noise Fig. 9)."""
-    figure = new_figure(f"right answers of {result['draws']}", "mean input-loss curvature")
+    figure = new_figure(f"right predictions of {result['draws']}", "mean input-loss curvature")
     r = result["correlation"]
     name = "groups" if r is None else f"r = {r:.2f} over groups"
     marker = {"color": COLOURS[0], "size": 9}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def landscape_map_figure(result: dict[str, Any]) -> go.Figure:
     """The loss of each image as a map with one scale of colours (discriminative-noise Fig. 11).
 
-    From `plain(loss_landscape(...))` with the `names` of the images and whether the answer is `right`.
+    From `plain(loss_landscape(...))` with the `names` of the images and whether the prediction is `right`.
     """
     offsets, count = result["offsets"], len(result["loss"])
     figure = new_figure("", "", showlegend=False)
