@@ -42,8 +42,8 @@ def chance_advice(audit: Audit) -> list[str]:
     if better_than_chance(audit):
         return []
     return [
-        f"Its predictions are not clearly better than a guess among {len(audit['subject']['classes'])} classes: look first whether "
-        "the weights, the order of the classes and the scaling of the pixels are right."
+        f"Its predictions are not clearly better than a guess among {len(audit['subject']['classes'])} classes: look first "
+        "whether the weights, the order of the classes and the scaling of the pixels are right."
     ]
 
 
@@ -97,8 +97,8 @@ def attack_advice(audit: Audit) -> list[str]:
     if name is None or rate <= ATTACKED:
         return []
     return [
-        f"{capital(attack_name(name))} breaks {percent(rate)} of its right predictions: do not rely on it where someone may tamper "
-        "with the pictures, or train with TRADES or adversarial training."
+        f"{capital(attack_name(name))} breaks {percent(rate)} of its right predictions: do not rely on it where someone may "
+        "tamper with the pictures, or train with TRADES or adversarial training."
     ]
 
 
