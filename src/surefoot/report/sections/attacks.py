@@ -29,8 +29,8 @@ def attacks_section(models: Sequence[Model]) -> Section | None:
     if lines:
         said = (
             "What PGD leaves of the accuracy when it may change every pixel by so much, how sure the model is of its "
-            "predictions there, and its calibration error under attack. A model that is robust falls late; one that is honest loses "
-            "confidence with it."
+            "predictions there, and its calibration error under attack. A model that is robust falls late; one that is honest "
+            "loses confidence with it."
         )
         figure = interval_figure(apart(lines), "largest change of a pixel (of 255)", "share")
         drawings.append(drawing("security", "Security curve", said, figure))
