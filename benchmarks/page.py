@@ -18,8 +18,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "report"))
 from made_up import class_row, geometry_points, grid, made_up, number
 
-from surefoot.report.families import FAMILIES
 from surefoot.report.page import write_page
+from surefoot.report.sections.corruptions import FAMILIES
 
 CLASSES, IMAGES, SHOWN, MISTAKES, STEPS = 1000, 50_000, 4, 24, 60
 ROUNDS = 5

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from statistics import fmean
 
+from surefoot.metrics import SHARE, of_column
 from surefoot.studies.cells import cells_of
-from surefoot.studies.metrics import metric_of
 from surefoot.studies.reading import read_study
 from surefoot.studies.rendering import line, number
 from surefoot.studies.results import Results
@@ -200,7 +200,7 @@ def read_values(study) -> dict[tuple[str, str], dict[int, float]]:
         found[LOST] = found["noise.accuracy.0"] - found[NOISY]
         found[DROP15] = 1 - found["corruptions.accuracy.of 15"] / found["corruptions.clean_accuracy"]
         for name, value in found.items():
-            values.setdefault((str(cell.labels["method"]), name), {})[cell.seed] = value * metric_of(name).factor
+            values.setdefault((str(cell.labels["method"]), name), {})[cell.seed] = value * of_column(name).factor
     return values
 
 
@@ -213,8 +213,8 @@ def verdict(found: Difference, above: bool) -> str:
 
 def in_words(mine: float, base: float, found: Difference, name: str) -> str:
     """Both means over the seeds that both have, and the difference with its interval."""
-    metric = metric_of(name)
-    unit = " %" if metric.factor == 100 else ""
+    metric = of_column(name)
+    unit = f" {SHARE}" if metric.unit == SHARE else ""
     most = max(map(abs, (mine, base)))
     ends = [number(value, metric, "+", most) for value in (found.mean, found.low, found.high)]
     return f"{number(mine, metric)} against {number(base, metric)}{unit}: {ends[0]} ({ends[1]} to {ends[2]})"

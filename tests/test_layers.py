@@ -10,7 +10,7 @@ import surefoot
 SOURCE = Path(surefoot.__file__).parent
 SHARED = [
     *("version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals"),
-    *("types", "plain", "storage", "progress"),
+    *("types", "plain", "storage", "progress", "metrics"),
 ]
 ROOMS = [
     *("imageops", "data", "models", "views", "corruptions", "calibration", "attacks", "objectives"),

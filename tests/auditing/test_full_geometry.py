@@ -13,10 +13,12 @@ from surefoot.auditing.geometric import PREFIX, geometry_steps
 from surefoot.auditing.geometry_of_bounds import favourable_bound
 from surefoot.auditing.geometry_of_features import some
 from surefoot.auditing.geometry_of_layers import CLASSES, of_some_classes
+from surefoot.auditing.naming import numbers_in
 from surefoot.auditing.setting import Setting, Speed
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError
 from surefoot.geometry.layers import main_blocks
+from surefoot.metrics import of_path
 from surefoot.models.observing import head_of
 from surefoot.seeds import generator
 from surefoot.types import Batch
@@ -210,3 +212,21 @@ def test_one_image_of_a_class_says_nothing_of_layers():
         of_some_classes(Batch(torch.zeros(3, 1), torch.arange(3), torch.arange(3)))
     few = of_some_classes(Batch(torch.zeros(4, 1), torch.tensor([2, 0, 2, 1]), torch.tensor([5, 6, 7, 8])))
     assert few.indices.tolist() == [5, 7]
+
+
+def test_every_number_has_its_facts(audit):
+    """Label, unit, direction and meaning of whatever a gate can name."""
+    paths = numbers_in(audit.to_dict())
+    assert len(paths) > 100
+    assert all(of_path(path).meaning for path in paths)
+
+
+def test_every_figure_of_geometry_has_its_points(figures):
+    """What the page can draw of a model with more than three features."""
+    drawn = {
+        *("features", "perturbation", "cones", "bias", "centre_correlations", "neural_collapse", "centre_stability"),
+        *("class_shapes", "hyperplanes", "logits", "sensitivity", "radii", "stability", "slopes", "curvature", "hessian"),
+        *("fisher", "loss_change", "landscape", "eigenvalue_bounds", "certificates", "mapping", "complexity"),
+        *("layers", "separation"),
+    }
+    assert set(figures) == drawn

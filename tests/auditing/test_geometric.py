@@ -48,12 +48,34 @@ def test_figures_say_which_images_an_attack_broke(audit, run, digits):
     few = choose(digits.test, 40, 0)
     result = sf.attacks.evaluate(run.predictor, few.images.float() / 255, few.labels, "fgsm")
     assert shown["broken_by"] == "fgsm"
-    assert shown["broken"] == result.broken.int().tolist()
-    assert shown["correct"] == result.clean.correct.int().tolist()
     assert len(shown["rms"]) == len(shown["cosine"]) == 40
-    curvature = audit.figures["geometry"]["curvature"]
-    assert len(curvature["values"]) == len(curvature["correct_of_draws"]) == 40
-    assert all(0 <= count <= curvature["draws"] for count in curvature["correct_of_draws"])
+    bins = shown["success"]
+    assert sum(bins["counts"]) == 40
+    right = result.clean.correct
+    wanted = sf.geometry.success_by_bin(torch.tensor(shown["cosine"]), result.broken, right)
+    assert bins["edges"] == pytest.approx(wanted.edges.tolist(), abs=1e-3)
+    total = sum(rate * count for rate, count in zip(bins["values"], among(bins, shown["cosine"], right), strict=True) if count)
+    assert total == pytest.approx(int(result.broken.sum()), abs=1.01)  # a cosine that was rounded may change its bin
+
+
+def among(bins, cosine, right):
+    """How many right images each bin holds."""
+    place = torch.bucketize(torch.tensor(cosine, dtype=torch.float64), torch.tensor(bins["edges"][1:-1]).double(), right=True)
+    return torch.bincount(place[right], minlength=len(bins["counts"])).tolist()
+
+
+def test_curvature_is_computed_once_where_it_is_measured(audit):
+    shown = audit.figures["geometry"]["curvature"]
+    values, counted = torch.tensor(shown["values"]), shown["by_count"]
+    assert sum(counted["counts"]) == len(values) == 40
+    whole = sum(mean * count for mean, count in zip(counted["values"], counted["counts"], strict=True) if count) / 40
+    assert whole == pytest.approx(float(values.mean()), rel=1e-3)
+    assert whole == pytest.approx(float(audit.geometry.measured["curvature"]), rel=1e-3)
+    right = sum(number * count for number, count in enumerate(counted["counts"])) / (40 * counted["draws"])
+    assert shown["accuracy"]["values"][-1] == pytest.approx(right)
+    assert shown["spread"]["values"][0] == pytest.approx(
+        sf.geometry.curvature_spread({"": values}).values[0].tolist(), rel=1e-3
+    )
 
 
 def test_a_plane_where_there_is_one(digits, only):

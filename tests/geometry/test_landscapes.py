@@ -115,6 +115,15 @@ def test_curvature_by_the_number_of_right_predictions():
         curvature_by_count(curvature, counts, draws=2)
 
 
+def test_two_groups_always_lie_on_a_line_and_have_no_correlation():
+    found = curvature_by_count(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 2, 2]), draws=2)
+    assert found.values[[0, 2]].tolist() == [3, 1.5]
+    assert math.isnan(found.correlation)
+    assert found.image_correlation == pytest.approx(-math.sqrt(3) / 2)
+    three = curvature_by_count(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 1, 2]), draws=2)
+    assert three.correlation == pytest.approx(-0.5)
+
+
 def test_spread_of_the_lowest():
     found = curvature_spread({"a": torch.arange(10.0), "b": torch.ones(3)}, 0.5)
     assert found.names == ("a", "b")

@@ -10,6 +10,7 @@ PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAD
 DAMAGES = {"gaussian_noise": 0.1, "contrast": 0.02, "fog": 0.05}
 SEVERITIES = (1, 2, 3, 4, 5)
 BINS = 15
+LOGIT_MEANS = ("mean_margin", "mean_norm", "mean_largest")
 
 
 def number(value: float, spread: float = 0.01) -> dict[str, float]:
@@ -42,25 +43,44 @@ def geometry_points(images: int = 60, seed: int = 0) -> dict[str, Any]:
     """What the figures of geometry draw."""
     draw = random.Random(seed)
     cosine = [draw.uniform(-0.2, 1) for _ in range(images)]
-    correct = [int(draw.random() < 0.8) for _ in range(images)]
     plane = {"axis": [-2.0, -1.0, 0.0, 1.0, 2.0], "classes": [[int(y > 2) for y in range(5)] for _ in range(5)]}
     plane |= {"confidence": [[0.5 + 0.1 * abs(y - 2) for y in range(5)] for _ in range(5)], "features": [[1, 1], [-1, -1]]}
     plane |= {"labels": [0, 1], "weights": [[1, 0], [0, 1]], "centres": [[1, 0], [0, 1]], "means": [[1, 1], [None, None]]}
+    path = {"features": [[[1, 1]], [[0, -1]]], "labels": [0]}
+    heights = [[float(x + y) for y in range(5)] for x in range(5)]
+    field = {"axis": plane["axis"], "loss": heights, "classes": plane["classes"], "label": 0, "class": "cat"}
+    field |= {"places": [[-1.0, 0.0], [1.0, 0.0]], "gradients": [[1.0, 1.0], [0.0, 0.0]], "centre": [1.0, 0.5]}
     return {
         "features": {
             "rms": [draw.uniform(0.5, 2) for _ in range(images)],
             "cosine": cosine,
             "confidence": [0.5 + abs(each) / 2 for each in cosine],
-            "correct": correct,
-            "broken": [int(draw.random() < 0.5) if place % 3 else None for place in range(images)],
+            "success": {"edges": [-0.2, 0.4, 1.0], "counts": [30, 30], "values": [0.75, None]},
             "broken_by": "pgd-weak",
         },
         "curvature": {
+            "step": 0.01,
             "values": [draw.uniform(0, 5) for _ in range(images)],
-            "correct_of_draws": [draw.randint(0, 10) for _ in range(images)],
+            "accuracy": {"shares": [0.5, 1.0], "counts": [30, 60], "values": [0.9, 0.8]},
+            "by_count": {"draws": 2, "values": [3.0, 1.0, 2.0], "counts": [20, 20, 20], "correlation": -0.5},
+            "spread": {"names": [""], "share": 0.9, "values": [[0.1, 0.5, 1.0, 2.0, 4.0]]},
         },
-        "perturbation": {"feature_rms": [1.0, 2.0, 3.0], "perturbation_rms": [0.5, 0.25, 0.75]},
-        "plane": {"plane": plane, "path": {"features": [[[1, 1]], [[0, -1]]], "labels": [0]}},
+        "perturbation": {"feature_rms": [1.0, 2.0, 3.0], "values": [0.5, 0.25, 0.75], "feature_rms_mean": 2.0, "mean": 0.5},
+        "plane": {"plane": plane, "path": path, "angles": {"places": [[0, 1]]}, "field": field, "field_path": path},
+        "logits": {"values": [1.0, -1.0], "norms": [2.0, 3.0], "largest": [2.0, 2.5], **dict.fromkeys(LOGIT_MEANS, 2.0)},
+        "cones": {"values": [100, 50, 100], "steps": 100},
+        "bias": {"names": ["cat", "<b>dog</b>"], "bias": [0.5, -0.5], "values": [0.25, None]},
+        "centre_correlations": {"kinds": ["means", "weights", "minimum loss"], "values": [0.7, 0.8, 0.9]},
+        "neural_collapse": {"within_class": 0.5, "equinorm": 0.1, "classes": 2},
+        "sensitivity": {
+            "values": [1.0, 2.0],
+            "probability_change": [0.1, None],
+            "std": 0.1,
+            "margins": [3.0, -1.0],
+            "ratio_of_means": 0.6,
+            "median": 0.5,
+        },
+        "radii": {"values": [0.5, None], "logit_radii": [0.25, 0.5], "note": "An estimate."},
         **deeper_points(draw, images),
     }
 
@@ -80,6 +100,11 @@ def deeper_points(draw: random.Random, images: int) -> dict[str, Any]:
     return {
         "class_shapes": {**shapes, "names": ["cat", "dog"]},
         "hyperplanes": [value - 0.5 for value in many],
+        "stability": {"values": [0.5, 1.0], "outside_losses": [2.0, None], "clean_losses": [1.0, 0.5], "distance": 1.0},
+        "eigenvalue_bounds": {"values": many, "lower": many, "note": "They exclude each other."},
+        "certificates": {"values": [0.3, 0.1], "predictions": [1, 0], "labels": [1, 1], "std": 0.25},
+        "fisher": {"values": many, "method": "exact"},
+        "hessian": {"values": many, "step": 0.0},
         "slopes": {"values": many, "radii": many, "note": "An estimate."},
         "loss_change": {"values": [1.2 * value for value in many], "gradient_norms": many, "distance": 0.1},
         "landscape": landscape,

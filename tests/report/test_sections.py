@@ -1,26 +1,17 @@
 import pytest
-import torch
 from made_up import class_row, geometry_points, grid, made_up, number
 
 from surefoot.corruptions.families import EVERY_FAMILY as MEASURED_EVERY
 from surefoot.corruptions.families import FAMILIES as MEASURED_FAMILIES
-from surefoot.geometry.curvature import accuracy_by_curvature, curvature_by_count, curvature_spread
-from surefoot.report.families import EVERY_FAMILY, FAMILIES
-from surefoot.report.sections import curvature as page_curvature
 from surefoot.report.sections import sections_of
 from surefoot.report.sections.attacks import attacks_section
 from surefoot.report.sections.base import models_of
-from surefoot.report.sections.classes import SHOWN, classes_section
-from surefoot.report.sections.complexity import inner_names
-from surefoot.report.sections.corruptions import corruptions_section, means
-from surefoot.report.sections.features import success_by_bin
-from surefoot.report.sections.geometry import geometry_section, meaning
-from surefoot.report.sections.groups import groups_section
-from surefoot.report.sections.mistakes import mistakes_section
+from surefoot.report.sections.calibration import reliability_section, thresholds_section
+from surefoot.report.sections.classes import SHOWN, classes_section, groups_section, mistakes_section
+from surefoot.report.sections.corruptions import EVERY_FAMILY, FAMILIES, corruptions_section, means
+from surefoot.report.sections.geometry import explained, geometry_section
+from surefoot.report.sections.layers import inner_names
 from surefoot.report.sections.provenance import provenance_section
-from surefoot.report.sections.reliability import reliability_section
-from surefoot.report.sections.thresholds import thresholds_section
-from surefoot.report.words import spoken
 
 
 def one(**more):
@@ -118,7 +109,7 @@ def test_the_fitted_temperature_is_a_step_of_the_grid():
 
 def test_geometry_table_flattens_and_explains():
     rows = {row["name"]: row for row in geometry_section(one()).values["rows"]}
-    assert rows["mean margin"]["cells"][0] == {"value": "2", "interval": "1.99 to 2.01"}
+    assert rows["margin"]["cells"][0] == {"value": "2", "interval": "1.99 to 2.01"}
     assert rows["cone index: mean"]["cells"][0] == {"value": "7.25", "interval": ""}
     assert "steps to the origin" in rows["cone index: share of full cones"]["meaning"]
     assert "largest logit" not in rows
@@ -128,10 +119,11 @@ def test_geometry_table_flattens_and_explains():
 def test_geometry_figures_are_optional():
     names = {each.name for each in geometry_section(one()).drawings}
     assert names == {
-        *("features-0", "success-0", "displacement-0", "plane-0"),
-        *("accuracy-by-curvature", "curvature-by-count-0", "curvature-spread"),
+        *("features-0", "success-0", "displacement-0", "plane-0", "field-0", "cones-0", "bias-0", "kinds-0", "collapse-0"),
+        *("accuracy-by-curvature", "curvature-by-count-0", "curvature-spread", "curvature", "fisher"),
         *("shapes-0", "hyperplanes-0", "centres-0", "mapping-0", "layers-0", "separation-0"),
-        *("slopes-0", "loss-change-0", "landscape-0", "complexity-0"),
+        *("logits-0", "margin-ratio-0", "sensitivity-0", "radii-0", "stability-0"),
+        *("slopes-0", "loss-change-0", "landscape-0", "complexity-0", "certificates", "eigenvalues-0"),
     }
     audit = made_up()
     del audit["points"]["geometry"]
@@ -156,7 +148,19 @@ def test_deeper_figures_show_the_points_and_say_how_to_read_them():
     assert figure_of(section, "loss-change-0")["data"][0]["y"] == points["loss_change"]["values"]
     assert figure_of(section, "slopes-0")["data"][0]["y"] == points["slopes"]["radii"]
     assert figure_of(section, "landscape-0")["data"][0]["z"][1][2] == 3
+    assert figure_of(section, "certificates")["data"][0]["y"] == [0.5, 0.5, 0.0]
+    assert figure_of(section, "bias-0")["data"][0]["x"] == ["cat", "&lt;b&gt;dog&lt;/b&gt;"]
+    assert [bar["y"] for bar in figure_of(section, "cones-0")["data"]][1] == [2]
+    assert figure_of(section, "margin-ratio-0")["data"][0]["y"] == [3.0, -1.0]
+    assert [trace["name"] for trace in figure_of(section, "curvature")["data"]] == [
+        "mine (Eq. 21, step 0.01)",
+        "mine, fewer images (Hessian)",
+    ]
+    assert len(figure_of(section, "eigenvalues-0")["data"]) == 3
+    assert figure_of(section, "field-0")["layout"]["annotations"][0]["ax"] == -1.0
     said = {each.name: each.sentence for each in section.drawings}
+    assert "weak PGD breaks" in said["success-0"]
+    assert "class cat" in said["field-0"]
     assert "vacuous" in said["mapping-0"]
     assert "attention are not counted" in said["complexity-0"]
     assert "nothing is certified" in said["slopes-0"]
@@ -188,29 +192,29 @@ def test_every_measurement_of_a_full_audit_has_a_meaning():
         *("log_spectral_complexity", "log_margin_term", "share_below_margin", "mapping_bound", "vacuous_mapping_bounds"),
         *("class_separation", "class_separation_bound"),
     }
-    said = {name: meaning(spoken(name)) for name in names}
+    said = {name: explained(name)["meaning"] for name in names}
     papers = ("macs", "magnma", "discriminative-noise", "representation-space")
     assert [name for name, text in said.items() if not any(f"({paper} " in text for paper in papers)] == []
 
 
-def test_success_by_bin_by_hand():
-    features = {"cosine": [0.0, 0.1, 0.2, 0.9, 1.0], "correct": [1, 1, 0, 1, 1], "broken": [1, 0, 1, None, 0]}
-    found = success_by_bin(features, bins=2)
-    assert found == {"edges": [0.0, 0.5, 1.0], "counts": [3, 2], "values": [0.5, 0.0]}
-    assert success_by_bin({"cosine": [0.5], "correct": [0], "broken": [0]}, bins=2)["values"] == [None, None]
+def test_the_page_draws_what_the_audit_computed():
+    section, points = geometry_section(one()), geometry_points()
+    bars, line = figure_of(section, "success-0")["data"]
+    assert (bars["y"], line["y"]) == (points["features"]["success"]["counts"], points["features"]["success"]["values"])
+    assert figure_of(section, "accuracy-by-curvature")["data"][0]["y"] == points["curvature"]["accuracy"]["values"]
+    counted = figure_of(section, "curvature-by-count-0")["data"][0]
+    assert (counted["y"], counted["name"]) == (points["curvature"]["by_count"]["values"], "r = -0.50 over groups")
+    box = figure_of(section, "curvature-spread")["data"][0]
+    assert [box[key][0] for key in ("lowerfence", "q1", "median", "q3", "upperfence")] == [0.1, 0.5, 1.0, 2.0, 4.0]
+    assert figure_of(section, "displacement-0")["data"][1]["x"] == [2.0]
 
 
-def test_curvature_is_as_geometry_has_it():
-    found = geometry_points(seed=3)["curvature"]
-    values, right = torch.tensor(found["values"], dtype=torch.float64), torch.tensor(found["correct_of_draws"])
-    wanted = accuracy_by_curvature(values, right / 10)
-    assert page_curvature.accuracy_by_curvature(found)["values"] == pytest.approx(wanted.values.tolist())
-    counted, groups_wanted = page_curvature.curvature_by_count(found), curvature_by_count(values, right)
-    assert counted["counts"] == groups_wanted.counts.tolist()
-    assert counted["values"] == pytest.approx(groups_wanted.values.tolist())
-    assert counted["correlation"] == pytest.approx(groups_wanted.correlation)
-    spread = page_curvature.curvature_spread({"a": found})["values"][0]
-    assert spread == pytest.approx(curvature_spread({"a": values}).values[0].tolist())
+def test_two_groups_of_curvature_have_no_correlation():
+    audit = made_up()
+    two = {"draws": 2, "values": [3.0, None, 1.0], "counts": [1, 0, 2], "correlation": None}
+    audit["points"]["geometry"]["curvature"]["by_count"] = two
+    drawn = figure_of(geometry_section(models_of([audit])), "curvature-by-count-0")["data"][0]
+    assert (drawn["name"], drawn["y"]) == ("groups", [3.0, None, 1.0])
 
 
 def test_classes_worst_first_and_the_rest_on_demand():

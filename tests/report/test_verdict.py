@@ -31,13 +31,13 @@ def test_verdict_in_words(found):
     assert "Temperature 1.90 (from the calibration split) takes ECE from 7.0 % to 0.7 %" in said
     assert "on corrupted pictures from 20.0 % to 15.0 %" in said
     assert "loses most on gaussian noise, 30.0 points" in said
-    assert "FGSM turns 60.0 % of its right answers into wrong ones" in said
+    assert "FGSM turns 60.0 % of its right predictions into wrong ones" in said
 
 
 def test_two_sentences_say_it_all(found):
     assert plain(headline(found)) == (
         "Right on 90.0 % of its test images, but overconfident by 7.0 points. Corrupted pictures take it down to 72.0 %, and "
-        "FGSM turns 60.0 % of its right answers into wrong ones."
+        "FGSM turns 60.0 % of its right predictions into wrong ones."
     )
     found["calibration"]["ece"] = number(0.02)
     assert plain(headline(predictions_alone(found))) == (
@@ -48,16 +48,16 @@ def test_two_sentences_say_it_all(found):
 def test_advice_has_its_numbers(found):
     said = sayings(found)
     assert said[0] == (
-        "Overconfident by 7.0 points: temperature 1.90 fixes 90 % of it at no cost (ECE 7.0 % to 0.7 %, same answers). "
+        "Overconfident by 7.0 points: temperature 1.90 fixes 90 % of it at no cost (ECE 7.0 % to 0.7 %, same predictions). "
         "On corrupted pictures 15.0 % remain, so do not lean on its confidence there."
     )
     assert said[1] == "Loses 31.0 points on noise: train with MaCS or MAGNMA."
     assert said[2].startswith("Loses 15.0 points on weather: train with AugMix")
     assert not any("digital" in line for line in said)  # 6 points
-    assert said[3].startswith("FGSM breaks 60.0 % of its right answers: do not rely on it where someone may tamper")
+    assert said[3].startswith("FGSM breaks 60.0 % of its right predictions: do not rely on it where someone may tamper")
     assert said[4].startswith("Class 'dog' is recognised in only 75.0 % of cases, most often taken for 'cat'")
     assert said[5] == (
-        "Let it answer by itself from 0.86 confidence on: that is 62.0 % of the images, 0.3 % of them wrong. "
+        "Let it decide by itself from 0.86 confidence on: that is 62.0 % of the images, 0.3 % of them wrong. "
         "Ask a person for the rest."
     )
 
@@ -175,7 +175,7 @@ def test_five_numbers(found):
     few = cards(predictions_alone(found))
     assert (few[3].value, few[3].interval) == ("0.200", "0.190 to 0.210")
     alone = [card.name for card in few]
-    assert alone == ["accuracy", "calibration error (ECE)", "ECE after temperature", "Brier score", "AUROC of its confidence"]
+    assert alone == ["accuracy", "calibration error (ECE)", "ECE after temperature scaling", "Brier score", "AUROC"]
 
 
 def test_two_temperatures(found):
@@ -185,8 +185,8 @@ def test_two_temperatures(found):
 
 def test_names_of_measures_and_their_changes():
     assert measure("calibration.adaptive_ece") == "adaptive ECE"
-    assert measure("corruptions.mean_accuracy") == "accuracy on corrupted pictures"
-    assert measure("corruptions.mean_scaled_ece") == "ECE after temperature scaling on corrupted pictures"
+    assert measure("corruptions.mean_accuracy") == "corrupted accuracy"
+    assert measure("corruptions.mean_scaled_ece") == "corrupted ECE after temperature scaling"
     assert measure("temperature.calibration.ece") == "ECE after temperature scaling"
     assert measure("attacks.pgd-weak.success_rate") == "weak PGD success"
     assert measure("nll") == "NLL"
@@ -195,7 +195,7 @@ def test_names_of_measures_and_their_changes():
 
 def test_equal_thresholds_are_said_once_and_small_risks_in_full():
     row = {"wanted_risk": 0.0005, "thresholds": [1.0, 1.0], "coverage": number(0.7), "risk": number(0.0)}
-    assert plain(threshold_words(row)).startswith("Let it answer by itself from 1 confidence on: that is 70.0 %")
+    assert plain(threshold_words(row)).startswith("Let it decide by itself from 1 confidence on: that is 70.0 %")
     row["coverage"] = number(0.0, 0)
     assert plain(threshold_words(row)).endswith("error rate of 0.05 %.")
 
@@ -233,10 +233,10 @@ def test_what_guesses_gets_no_praise(found):
     assert "loses most" not in " ".join(verdict(found))
     assert [card.tone for card in cards(found)[2:]] == ["", ""]
     assert len(sayings(found)) == 1
-    assert sayings(found)[0].startswith("Its answers are not clearly better than a guess among 10 classes")
+    assert sayings(found)[0].startswith("Its predictions are not clearly better than a guess among 10 classes")
 
 
-@pytest.mark.parametrize(("accuracy", "said"), [(1.0, "all answers are right"), (0.0, "all answers are wrong")])
+@pytest.mark.parametrize(("accuracy", "said"), [(1.0, "all predictions are right"), (0.0, "all predictions are wrong")])
 def test_auroc_without_two_kinds_of_answers(found, accuracy, said):
     found["calibration"] |= {"accuracy": number(accuracy, 0), "auroc": {"value": None, "low": None, "high": None}}
     card = cards(predictions_alone(found))[-1]

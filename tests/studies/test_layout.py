@@ -10,11 +10,11 @@ import pytest
 from tiny import cells, write
 
 from surefoot.errors import SurefootError
+from surefoot.metrics import Metric
 from surefoot.report.study_page import render_study
 from surefoot.studies.cells import cells_of, only, whole
 from surefoot.studies.layout import Entry, build_table
 from surefoot.studies.measuring import check_measure
-from surefoot.studies.metrics import Metric
 from surefoot.studies.reading import read_study
 from surefoot.studies.rendering import (
     as_plain,
@@ -84,7 +84,7 @@ def test_differences_by_hand(filled):
 
 
 def test_large_numbers_are_whole():
-    metric = Metric("curvature", False)
+    metric = Metric("curvature")
     shown = [number(value, metric) for value in (0.12345, 999.9994, 88130.628, -1e6)]
     assert shown == ["0.123", "999.999", "88,131", "-1,000,000"]
     assert number(73696.4, metric, "+") == "+73,696"

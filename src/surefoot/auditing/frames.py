@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SurefootError
+from ..metrics import find, path_label
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -81,11 +82,11 @@ def digits(value: float | None) -> str:
 
 def as_html(audit: dict[str, Any]) -> str:
     """The first numbers of an audit with their intervals."""
-    rows = [("accuracy", audit["calibration"]["accuracy"]), ("ECE", audit["calibration"]["ece"])]
-    rows.append(("NLL", audit["calibration"]["nll"]))
+    rows = [(find(name).label, audit["calibration"][name]) for name in ("accuracy", "ece", "nll")]
     if "corruptions" in audit:
-        rows.append(("accuracy on corrupted images", audit["corruptions"]["mean_accuracy"]))
-    rows += [(f"{name} success", found["success_rate"]) for name, found in audit.get("attacks", {}).items()]
+        rows.append((path_label("corruptions.mean_accuracy"), audit["corruptions"]["mean_accuracy"]))
+    attacks = audit.get("attacks", {}).items()
+    rows += [(path_label(f"attacks.{name}.success_rate"), found["success_rate"]) for name, found in attacks]
     body = "".join(
         f"<tr><td style='text-align:left'>{escape(name)}</td><td>{digits(found['value'])}</td>"
         f"<td>{digits(found['low'])} to {digits(found['high'])}</td></tr>"

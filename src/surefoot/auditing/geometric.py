@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,15 @@ import torch
 from ..calibration.bootstrap import mean_estimate
 from ..data.dataset import whole
 from ..errors import SurefootError
+from ..geometry.features import SuccessByBin, success_by_bin
 from ..models.logit_margins import logit_margins
 from ..models.observing import head_of
+from ..plain import plain
 from ..types import Batch, Predictions
 from .attacking import attacks_of
 from .geometry_of_bounds import ITERATIONS, complexity_record, mapping_bound_record
 from .geometry_of_classes import centre_seconds, centre_stability_record, class_shapes_record
-from .geometry_of_features import displacement_record, features_record, plane_record, rounded, space_of
+from .geometry_of_features import SHOWN, displacement_record, features_record, plane_record, rounded, space_of
 from .geometry_of_layers import BLOCKS, PROJECTED, layers_record
 from .geometry_of_layers import IMAGES as LAYER_IMAGES
 from .geometry_of_loss import (
@@ -111,9 +113,19 @@ def logit_geometry(clean: Predictions, seed: int) -> Geometry:
     )
 
 
-def geometry_points(setting: Setting, book: Workbook) -> dict[str, Any]:
+def logit_points(clean: Predictions) -> dict[str, Any]:
+    """Margin, norm and largest logit of images from all over the split, with their means over all of it."""
+    logits = clean.logits.double()
+    found = {"values": logit_margins(logits, clean.labels), "norms": logits.norm(dim=1), "largest": logits.amax(1)}
+    means = {"mean_margin": found["values"], "mean_norm": found["norms"], "mean_largest": found["largest"]}
+    where = torch.linspace(0, len(logits) - 1, min(SHOWN, len(logits)), dtype=torch.float64).round().long()
+    shown: dict[str, Any] = {name: rounded(values[where]) for name, values in found.items()}
+    return shown | {name: float(values.mean()) for name, values in means.items()}
+
+
+def geometry_points(setting: Setting, book: Workbook, clean: Predictions) -> dict[str, Any]:
     """What the figures of geometry draw."""
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"logits": logit_points(clean)}
     for step in geometry_steps(setting):
         record = book.read(step.name)
         if record is not None:
@@ -121,16 +133,18 @@ def geometry_points(setting: Setting, book: Workbook) -> dict[str, Any]:
     features = book.read(f"{PREFIX}features")
     if features is not None and features.tensors:
         shown = {name: rounded(features.tensors[name]) for name in ("rms", "cosine", "confidence")}
-        correct = features.tensors["correct"][: len(shown["rms"])].int().tolist()
         attack = next((name for name in BREAKERS if name in attacks_of(setting)), None)
-        broken = None if attack is None else broken_of(setting, book, attack, features.tensors["indices"][: len(correct)])
-        figures["features"] = {**shown, "correct": correct, "broken": broken, "broken_by": attack}
+        success = None if attack is None else plain(success_by_cosine(book, attack, features.tensors))
+        figures["features"] = {**shown, "success": success, "broken_by": attack}
     return {"geometry": figures}
 
 
-def broken_of(setting: Setting, book: Workbook, attack: str, indices: torch.Tensor) -> list[int | None]:
-    """Whether an attack broke each of these images; None for those that were not attacked."""
+def success_by_cosine(book: Workbook, attack: str, features: Mapping[str, torch.Tensor]) -> SuccessByBin:
+    """Images in each bin of the cosine, and the share that the attack broke of the right ones that it was tried on."""
     record = book.read(f"attacks/{attack}")
     assert record is not None
-    outcome = dict(zip(record.tensors["indices"].tolist(), record.tensors["broken"].int().tolist(), strict=True))
-    return [outcome.get(index) for index in indices.tolist()]
+    outcome = dict(zip(record.tensors["indices"].tolist(), record.tensors["broken"].tolist(), strict=True))
+    indices = features["indices"].tolist()
+    right = features["correct"].bool() & torch.tensor([index in outcome for index in indices])
+    broken = right & torch.tensor([bool(outcome.get(index)) for index in indices])
+    return success_by_bin(features["cosine"], broken, right)

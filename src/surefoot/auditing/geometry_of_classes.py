@@ -14,11 +14,10 @@ from ..geometry.statistics import mean_and_deviation
 from ..models.observing import head_of
 from ..plain import plain
 from ..types import Batch
-from .geometry_of_features import rounded, space_of
+from .geometry_of_features import CLASSES, rounded, space_of
 from .records import Record
 from .setting import Setting
 
-CLASSES = 30  # in a figure at most
 STEPS = 2300  # of gradient descent in feature space, over the settings of representation-space Tab. 9
 
 

@@ -31,7 +31,8 @@ SECOND = 3.0  # what a product with the Hessian costs, in forward and backward p
 def exact_record(setting: Setting, batch: Batch) -> Record:
     """Fisher trace (magnma Eq. 7), summed over classes; for few images, since every class costs a pass."""
     found = fisher_trace(setting.model, some(batch, EXACT).images, batch_size=setting.batch_size)
-    return Record({"measured": {"fisher_trace": mean_estimate(found.values.cpu(), setting.seed)}})
+    measured = {"fisher_trace": mean_estimate(found.values.cpu(), setting.seed)}
+    return Record({"measured": measured, "figures": {"fisher": {"values": rounded(found.values), "method": found.method}}})
 
 
 def slopes_record(setting: Setting, batch: Batch) -> Record:
@@ -59,7 +60,8 @@ def hessian_record(setting: Setting, batch: Batch) -> Record:
     measured = {name: mean_estimate(each.cpu(), setting.seed) for name, each in values.items()}
     points = {"values": rounded(found.values), "gradient_norms": rounded(found.gradient_norms), "distance": found.distance}
     notes = [f"loss change: {found.note}"]
-    return Record({"measured": measured, "figures": {"loss_change": points}, "notes": notes})
+    figures = {"loss_change": points, "hessian": {"values": rounded(bent.values), "step": bent.step}}
+    return Record({"measured": measured, "figures": figures, "notes": notes})
 
 
 def landscape_record(setting: Setting, batch: Batch) -> Record:

@@ -10,8 +10,9 @@ from ..calibration.bootstrap import estimate, mean_estimate, resampled_sums
 from ..geometry._margins import margins
 from ..geometry._sensitivity import curvature_bounds, noisy_correct, sensitivity
 from ..geometry.certificates import certify
-from ..geometry.curvature import input_curvature
+from ..geometry.curvature import accuracy_by_curvature, curvature_by_count, curvature_spread, input_curvature
 from ..geometry.lipschitz import radius_estimates
+from ..plain import plain
 from ..seeds import generator
 from ..types import Batch
 from .geometry_of_features import rounded, some, space_of
@@ -40,7 +41,12 @@ def sensitivity_record(setting: Setting, batch: Batch) -> Record:
         "median_margin_to_sensitivity": float((gaps / local).median()),
         "radius": mean_estimate(radius.values.cpu(), seed),
     }
-    return Record({"measured": measured, "notes": [f"radius: {radius.note}"]})
+    shown: dict[str, Any] = {"values": rounded(local), "probability_change": rounded(found.probability_change)}
+    shown |= {"std": found.std, "margins": rounded(gaps), "median": measured["median_margin_to_sensitivity"]}
+    shown["ratio_of_means"] = float(measured["margin_to_sensitivity"])
+    radii = {"values": rounded(radius.values), "logit_radii": rounded(radius.logit_radii), "note": radius.note}
+    figures = {"sensitivity": shown, "radii": radii}
+    return Record({"measured": measured, "figures": figures, "notes": [f"radius: {radius.note}"]})
 
 
 def curvature_record(setting: Setting, batch: Batch) -> Record:
@@ -49,8 +55,14 @@ def curvature_record(setting: Setting, batch: Batch) -> Record:
     options: dict[str, Any] = {"generator": generator(setting.seed, "curvature"), "batch_size": setting.batch_size}
     found = input_curvature(setting.model, images, labels, draws=setting.depth.curvature_draws, **options)
     right = noisy_correct(setting.model, images, labels, draws=DRAWS, seed=setting.seed, batch_size=setting.batch_size)
-    values = rounded(found.values)
-    figure = {"values": values, "correct_of_draws": right[: len(values)].tolist(), "draws": DRAWS}
+    values = found.values.cpu()
+    figure = {
+        "values": rounded(values),
+        "step": found.step,
+        "accuracy": plain(accuracy_by_curvature(values, right.cpu() / DRAWS)),
+        "by_count": plain(curvature_by_count(values, right.cpu(), DRAWS)),
+        "spread": plain(curvature_spread({"": values})),
+    }
     measured = {"curvature": mean_estimate(found.values.cpu(), setting.seed)}
     return Record({"measured": measured, "figures": {"curvature": figure}})
 
@@ -68,7 +80,11 @@ def stability_record(setting: Setting, batch: Batch) -> Record:
         "eigenvalue_lower_bound": found.lower,
     }
     kept = {name: mean_estimate(values.cpu().double(), setting.seed) for name, values in measured.items()}
-    return Record({"measured": kept, "notes": [f"eigenvalue bounds: {found.note}"]})
+    shown: dict[str, Any] = {"values": rounded(stable.values), "outside_losses": rounded(stable.outside_losses)}
+    shown |= {"clean_losses": rounded(stable.clean_losses), "distance": stable.distance}
+    bounds = {"values": rounded(found.values), "lower": rounded(found.lower), "note": found.note}
+    figures = {"stability": shown, "eigenvalue_bounds": bounds}
+    return Record({"measured": kept, "figures": figures, "notes": [f"eigenvalue bounds: {found.note}"]})
 
 
 def certified_record(setting: Setting, batch: Batch) -> Record:
@@ -78,4 +94,6 @@ def certified_record(setting: Setting, batch: Batch) -> Record:
     found = certify(setting.model, few.images, few.labels, STD, **run)
     right = found.predictions.cpu() == few.labels.cpu()
     shares = {f"{radius:g}": mean_estimate((right & (found.values.cpu() >= radius)).double(), setting.seed) for radius in RADII}
-    return Record({"measured": {"certified_accuracy": shares, "certified_noise": STD, "certified_images": len(right)}})
+    measured = {"certified_accuracy": shares, "certified_noise": STD, "certified_images": len(right)}
+    figure = {"values": rounded(found.values), "predictions": found.predictions.tolist(), "labels": few.labels.tolist()}
+    return Record({"measured": measured, "figures": {"certificates": {**figure, "std": STD}}})

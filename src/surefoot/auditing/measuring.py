@@ -235,7 +235,7 @@ def assemble(
         **book.wait("slider").values,
         "mistakes": mistakes.values["mistakes"],
         "examples": example_points(setting, book, examples),
-        **geometry_points(setting, book),
+        **geometry_points(setting, book, clean),
     }
     notes = [*data.notes, *attack_notes(setting)]
     more = {"depth": depth.name, "notes": notes, "classes": list(data.class_names), **provenance}

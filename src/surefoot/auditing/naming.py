@@ -9,20 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SurefootError, suggestion
+from ..metrics import ENDS, NEITHER, of_path
 from ..schemas import parse_number
 from .frames import numbers_of, undefined_in
 
 FRACTION = re.compile(r"\d+(?:\.\d+)?/\d+")
-ENDS = ("value", "low", "high")
-HIGHER = {
-    *("accuracy", "mean_accuracy", "robust_accuracy", "top5", "auroc", "precision", "coverage", "brier_resolution"),
-    *("mean_margin", "certified_accuracy"),
-}
-LOWER = {
-    *("ece", "nll", "brier", "rms", "max_error", "debiased_ece", "adaptive_ece", "classwise_ece", "smooth_ece", "aurc"),
-    *("brier_reliability", "mean_ece", "mean_nll", "mean_rms", "pooled_rms", "mean_scaled_ece", "scaled_ece", "corrupted_ece"),
-    *("corrupted_scaled_ece", "relative_drop", "mean_error", "alexnet_mce", "success_rate", "risk"),
-}
 
 
 @dataclass(frozen=True)
@@ -91,9 +82,10 @@ def goes_through(path: Sequence[str], words: Sequence[str]) -> bool:
 
 def good_direction(name: str) -> int:
     """1 where more is better, -1 where less is."""
+    better = of_path(name).better
+    if better != NEITHER:
+        return better
     last = [part for part in name.split(".") if part not in ENDS][-1]
-    if last in HIGHER or last in LOWER:
-        return 1 if last in HIGHER else -1
     raise SurefootError(f"Neither more nor less of '{name}' is known to be better; give a bound, such as {last} < 1.")
 
 

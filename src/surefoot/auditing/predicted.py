@@ -10,7 +10,7 @@ from ..calibration.scoring import scores
 from ..errors import SurefootError, require
 from ..types import Predictions
 from .abstaining import RISKS, thresholds
-from .geometric import logit_geometry
+from .geometric import logit_geometry, logit_points
 from .result import PredictionsAudit
 from .sliding import temperature_grid
 from .subgroups import class_results, group_results
@@ -55,7 +55,7 @@ def audit_predictions(
         groups=() if groups is None else group_results(predictions, list(groups), seed),
         reliability=reliability(predictions),
         predictions=predictions,
-        figures={"temperatures": temperature_grid(predictions, fitted)},
+        figures={"temperatures": temperature_grid(predictions, fitted), "geometry": {"logits": logit_points(predictions)}},
     )
     if output is not None:
         result.save(output)

@@ -20,6 +20,7 @@ from ..attacks.presets import ATTACKS, budget_of, takes_budget
 from ..data.dataset import whole
 from ..errors import SurefootError
 from ..files import write_text
+from ..metrics import find
 from ..models.prediction import pick_device
 from ..plain import plain
 from ..schemas import parse_value
@@ -140,8 +141,8 @@ def budget(eps: float | None) -> str:
 def as_table(title: str, points: list[CurvePoint]) -> Table:
     """A row for each budget, for the screen."""
     shown = Table(title=title, title_justify="left")
-    for column in ("eps", "accuracy", "success", "confidence", "ECE", "confidence\n- accuracy"):
-        shown.add_column(column, justify="right")
+    for name in ("eps", "accuracy", "success_rate", "confidence", "ece", "signed_error"):
+        shown.add_column(find(name).label.replace(" - ", "\n- "), justify="right")
     for point in points:
         accuracy = f"{point.accuracy:.1%}\n{100 * point.accuracy.low:.1f}-{100 * point.accuracy.high:.1f}"
         if point.unfinished:

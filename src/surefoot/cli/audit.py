@@ -48,9 +48,7 @@ def audit(
             metavar="SPLIT|FILE", help="Fit the temperature here [default: a run's calibration split, else cross-fit]"
         ),
     ] = None,
-    allow_leakage: Annotated[
-        bool, typer.Option("--allow-leakage", help="Audit images that a calibrator was fitted on")
-    ] = False,
+    allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Audit images a calibrator was fitted on")] = False,
     depth: Annotated[str, typer.Option(help="quick (a minute), standard or full (everything in the papers)")] = "quick",
     attack: Annotated[
         list[str] | None,

@@ -14,6 +14,7 @@ from ..data.dataset import whole
 from ..geometry.certificates import Certificates
 from ..geometry.certificates import certify as measure
 from ..intervals import wilson
+from ..metrics import find
 from ..models.prediction import pick_device
 from ..plain import plain
 from . import options as flag
@@ -98,7 +99,7 @@ def curve(result: Certificates, radii: list[float]) -> list[Row]:
 def as_table(title: str, rows: list[Row]) -> Table:
     """A row for each radius, for the screen."""
     shown = Table(title=title, title_justify="left")
-    for column in ("radius", "certified accuracy", "interval"):
+    for column in ("radius", find("certified_accuracy").label, "interval"):
         shown.add_column(column, justify="right")
     for row in rows:
         shown.add_row(f"{row['radius']:g}", f"{row['accuracy']:.1%}", f"{100 * row['low']:.1f}-{100 * row['high']:.1f}")

@@ -17,13 +17,13 @@ from ..auditing.comparing import MCE, Comparison, Difference
 from ..auditing.comparing import compare as measure_differences
 from ..auditing.depths import find_depth
 from ..errors import NotFound, SurefootError
+from ..metrics import SHARE, of_path, path_label
 from ..plain import plain
 from ..report.page import write_page
 from ..report.reading import read_audit
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-PLAIN = ("nll", "mean_nll", "brier", "aurc", "auroc")  # not shown in per cent
 
 
 @app.command()
@@ -141,25 +141,13 @@ def as_table(first: str, second: str, differences: list[Difference], values: dic
         held = {first: 1.0, second: 1 + item.value} if item.name == MCE else values.get(item.name, {})
         ends = f"{number(item.name, item.low, True)} to {number(item.name, item.high, True)}"
         pair = (number(item.name, held[name]) if name in held else "" for name in (first, second))
-        shown.add_row(short(item.name), *pair, number(item.name, item.value, True), ends, verdict(item))
+        shown.add_row(path_label(item.name), *pair, number(item.name, item.value, True), ends, verdict(item))
     return shown
-
-
-def short(name: str) -> str:
-    """A number's name for the screen."""
-    if name == MCE:
-        return "mCE, relative"
-    words = {"temperature.calibration.": "scaled ", "calibration.": "", "corruptions.": "corrupted ", "attacks.": ""}
-    for part, said in words.items():
-        name = name.replace(part, said)
-    return name.replace(".", " ").replace("_", " ")
 
 
 def number(name: str, value: float, signed: bool = False) -> str:
     sign = "+" if signed else ""
-    if name.rpartition(".")[2] in PLAIN:
-        return f"{value:{sign}.4f}"
-    return f"{100 * value:{sign}.2f} %"
+    return f"{100 * value:{sign}.2f} %" if of_path(name).unit == SHARE else f"{value:{sign}.4f}"
 
 
 def verdict(item: Difference) -> str:

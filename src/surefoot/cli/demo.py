@@ -17,6 +17,7 @@ from rich.table import Table
 from ..auditing.aligning import read_compared
 from ..auditing.comparing import Difference, compare
 from ..errors import SurefootError
+from ..metrics import SHARE, find, of_path
 from ..plain import plain
 from ..studies.grid import run_grid
 from ..studies.tables import COLUMNS, Row, table
@@ -83,11 +84,11 @@ def as_table(rows: dict[str, Row], differences: list[Difference]) -> Table:
 
 def path_of(column: str) -> str:
     """Where an audit holds the number of a column."""
-    attack, success, _ = column.partition(" success")
+    attack, success, _ = column.partition(f" {find('success_rate').label}")
     return f"attacks.{attack}.success_rate" if success else COLUMNS[column]
 
 
 def cell(column: str, value: Estimate) -> str:
-    if column == "NLL":
-        return f"{value:.3f} ({value.low:.3f}-{value.high:.3f})"
-    return f"{100 * value:.1f} ({100 * value.low:.1f}-{100 * value.high:.1f})"
+    if of_path(path_of(column)).unit == SHARE:
+        return f"{100 * value:.1f} ({100 * value.low:.1f}-{100 * value.high:.1f})"
+    return f"{value:.3f} ({value.low:.3f}-{value.high:.3f})"

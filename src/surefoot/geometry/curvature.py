@@ -102,8 +102,8 @@ class AccuracyByCurvature:
 class CurvatureByCount:
     """Mean curvature (`values`) of the images with 0, 1, ... right predictions out of `draws`, NaN without any (Fig. 9).
 
-    `correlation` is Pearson r over the groups, as the paper's; `image_correlation` over the images, which groups of very
-    different sizes do not flatter.
+    `correlation` is Pearson r over the groups, as the paper's, NaN for two groups, which always lie on a line;
+    `image_correlation` over the images, which groups of very different sizes do not flatter.
     """
 
     draws: int
@@ -145,7 +145,8 @@ def curvature_by_count(curvature: Tensor, counts: Tensor, draws: int = 10) -> Cu
     sizes = torch.bincount(counts, minlength=draws + 1)
     means = torch.bincount(counts, weights=curvature, minlength=draws + 1) / sizes
     steps = torch.arange(draws + 1, dtype=torch.float64, device=curvature.device)
-    return CurvatureByCount(draws, means, sizes, pearson(steps, means), pearson(counts.double(), curvature))
+    correlation = pearson(steps, means) if int((sizes > 0).sum()) > 2 else math.nan
+    return CurvatureByCount(draws, means, sizes, correlation, pearson(counts.double(), curvature))
 
 
 def curvature_spread(curvatures: Mapping[str, Tensor], share: float = 0.9) -> CurvatureSpread:

@@ -20,7 +20,7 @@ from .words import Audit, capital, few_percent, percent, points, rounded, spoken
 
 DROP = 0.1  # of accuracy, from which a family is worth training for
 ATTACKED = 0.5  # success rate from which a model should not be trusted among enemies
-ENOUGH = 0.5  # share of ECE that a temperature must remove to be advised
+ENOUGH = 0.5  # share of ECE that a calibrator must remove to be worth it
 REMEDIES = {
     "noise": "train with MaCS or MAGNMA",
     "blur": "train with MaCS or MAGNMA",
@@ -42,8 +42,8 @@ def chance_advice(audit: Audit) -> list[str]:
     if better_than_chance(audit):
         return []
     return [
-        f"Its answers are not clearly better than a guess among {len(audit['subject']['classes'])} classes: look first whether "
-        "the weights, the order of the classes and the scaling of the pixels are right."
+        f"Its predictions are not clearly better than a guess among {len(audit['subject']['classes'])} classes: look first "
+        "whether the weights, the order of the classes and the scaling of the pixels are right."
     ]
 
 
@@ -63,7 +63,9 @@ def calibration_advice(audit: Audit) -> list[str]:
     name = f"temperature {temperatures(audit)}"
     if fixed < ENOUGH:
         return [f"{gap}, and {name} fixes only {rounded(fixed)} of it: try surefoot calibrate --method vector or isotonic."]
-    said = f"{gap}: {name} fixes {rounded(fixed)} of it at no cost (ECE {percent(before)} to {percent(after)}, same answers)."
+    said = (
+        f"{gap}: {name} fixes {rounded(fixed)} of it at no cost (ECE {percent(before)} to {percent(after)}, same predictions)."
+    )
     worse = found.get("corrupted_scaled_ece")
     if worse is not None and worse["value"] > 2 * after:
         said += f" On corrupted pictures {percent(worse['value'])} remain, so do not lean on its confidence there."
@@ -95,8 +97,8 @@ def attack_advice(audit: Audit) -> list[str]:
     if name is None or rate <= ATTACKED:
         return []
     return [
-        f"{capital(the_attack(name))} breaks {percent(rate)} of its right answers: do not rely on it where someone may tamper "
-        "with the pictures, or train with TRADES or adversarial training."
+        f"{capital(the_attack(name))} breaks {percent(rate)} of its right predictions: do not rely on it where someone may "
+        "tamper with the pictures, or train with TRADES or adversarial training."
     ]
 
 
@@ -136,8 +138,8 @@ def threshold_words(row: Audit) -> str:
     held = [threshold(value) for value in row["thresholds"] if value <= 1]
     missing = "" if len(held) == len(row["thresholds"]) else " (none holds for the other half)"
     bound = f"{' or '.join(dict.fromkeys(held))} confidence on{missing}"
-    answered, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
-    return f"Let it answer by itself from {bound}: that is {answered} of the images, {wrong} of them wrong."
+    decided, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
+    return f"Let it decide by itself from {bound}: that is {decided} of the images, {wrong} of them wrong."
 
 
 def warnings(audit: Audit) -> list[dict[str, str]]:

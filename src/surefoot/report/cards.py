@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..metrics import find, path_label
 from .verdict import better_than_chance, calibrated, strongest_attack, too_few, worst_family
 from .words import Audit, percent, the_attack
 
@@ -25,34 +26,35 @@ def cards(audit: Audit) -> list[Card]:
     scores = audit["calibration"]
     low, high = scores["ece_if_calibrated"]
     band = f"a perfectly calibrated model would show {percent(low)} to {percent(high)} here"
+    judged = "" if too_few(audit) else "good" if calibrated(audit) else "poor"
     found = [
-        card("accuracy", scores["accuracy"], "right on images as they are"),
-        card("calibration error (ECE)", scores["ece"], band, "" if too_few(audit) else "good" if calibrated(audit) else "poor"),
+        card(find("accuracy").label, scores["accuracy"], "right on images as they are"),
+        card(f"calibration error ({find('ece').label})", scores["ece"], band, judged),
     ]
     if "corruptions" not in audit:
         scaled = (audit.get("temperature") or {}).get("calibration")
         if scaled:
-            found.append(card("ECE after temperature", scaled["ece"], "on images that the temperature has not seen"))
+            found.append(card(find("scaled_ece").label, scaled["ece"], find("scaled_ece").meaning))
         value, low, high = (f"{scores['brier'][key]:.3f}" for key in ("value", "low", "high"))
-        found.append(Card("Brier score", value, f"{low} to {high}", "0 is perfect; squared error of the probabilities"))
-        ranks = "how well confidence tells right from wrong; 50 % is chance"
+        found.append(Card(find("brier").label, value, f"{low} to {high}", find("brier").meaning))
+        ranks = find("auroc")
         if scores["auroc"]["value"] is None:
-            answers = "right" if scores["accuracy"]["value"] else "wrong"
-            return [*found, Card("AUROC of its confidence", "not defined", f"all answers are {answers}", ranks)]
-        return [*found, card("AUROC of its confidence", scores["auroc"], ranks)]
+            every = "right" if scores["accuracy"]["value"] else "wrong"
+            return [*found, Card(ranks.label, "not defined", f"all predictions are {every}", ranks.meaning)]
+        return [*found, card(ranks.label, scores["auroc"], ranks.meaning)]
     worse, clean = audit["corruptions"], scores["accuracy"]["value"]
     mean, able = worse["mean_accuracy"], better_than_chance(audit)  # what guesses does not lose by damage: that is no merit
     kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
     damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
-    found.append(card("corrupted accuracy", mean, damage, tone(clean - mean["value"]) if able else ""))
+    found.append(card(path_label("corruptions.mean_accuracy"), mean, damage, tone(clean - mean["value"]) if able else ""))
     if worst := worst_family(audit):
         family, drop = worst
         accuracy = worse["families"][family]["accuracy"]
         found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
-        broken = f"right answers that {the_attack(name)} turns wrong"
-        found.append(card("attack success", rate, broken, tone(rate["value"] / 3) if able else ""))
+        broken = f"right predictions that {the_attack(name)} turns wrong"
+        found.append(card(f"attack {find('success_rate').label}", rate, broken, tone(rate["value"] / 3) if able else ""))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import SurefootError, UnknownName
 from ..files import write_text
+from ..metrics import find
 from .advice import advice, warnings
 from .cards import cards
 from .figures import safe_json
@@ -50,7 +51,7 @@ def render_page(
     environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     filters = (percent, few_percent, short, spoken, measure)
     environment.filters |= {function.__name__: function for function in filters}
-    environment.globals["change"] = change
+    environment.globals |= {"change": change, "metric": find}
     tops = [
         {"model": model, "headline": headline(model.audit), "cards": cards(model.audit), "todo": advice(model.audit)}
         for model in models

@@ -61,7 +61,7 @@ def headline(audit: Audit) -> str:
         worse.append(f"Corrupted pictures {does} {percent(mean)}")
     if attack := strongest_attack(audit):
         rate = percent(audit["attacks"][attack]["success_rate"]["value"])
-        worse.append(f"{the_attack(attack)} turns {rate} of its right answers into wrong ones")
+        worse.append(f"{the_attack(attack)} turns {rate} of its right predictions into wrong ones")
     return " ".join([said, *([f"{', and '.join(worse)}."] if worse else [])])
 
 
@@ -90,8 +90,8 @@ def verdict(audit: Audit) -> list[str]:
         said.append(f"Corrupted pictures: {percent(mean)} right on average{most}.")
     for attack, found in audit.get("attacks", {}).items():
         rate = found["success_rate"]["value"]
-        if rate is not None:  # as where no answer was right to begin with
-            said.append(f"{capital(the_attack(attack))} turns {percent(rate)} of its right answers into wrong ones.")
+        if rate is not None:  # as where no prediction was right to begin with
+            said.append(f"{capital(the_attack(attack))} turns {percent(rate)} of its right predictions into wrong ones.")
     return said
 
 
@@ -136,7 +136,7 @@ def worst_family(audit: Audit) -> tuple[str, float] | None:
 
 
 def strongest_attack(audit: Audit) -> str | None:
-    """The attack that succeeds most often; None where none was tried, or no answer was right before."""
+    """The attack that succeeds most often; None where none was tried, or no prediction was right before."""
     rates = {name: found["success_rate"]["value"] for name, found in (audit.get("attacks") or {}).items()}
     known = {name: rate for name, rate in rates.items() if rate is not None}
     return max(known, key=lambda name: known[name]) if known else None

@@ -6,6 +6,8 @@ import math
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
+from ..metrics import SHARE, facts, path_label
+
 Audit = dict[str, Any]
 ATTACKS = {"fgsm": "FGSM", "pgd": "PGD", "pgd-weak": "weak PGD", "pgd-strong": "strong PGD", "noise": "random noise"}
 ATTACKS |= {"autoattack": "AutoAttack", "autoattack-weak": "weak AutoAttack", "autoattack-strong": "strong AutoAttack"}
@@ -64,27 +66,14 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-SIMPLE = ("nll", "mean_nll", "brier", "aurc", "auroc")  # measures that are no shares
-MEASURES = {"ece": "ECE", "adaptive_ece": "adaptive ECE", "nll": "NLL", "rms": "RMS calibration error", "brier": "Brier score"}
-MEASURES |= {"aurc": "AURC", "auroc": "AUROC of spotting mistakes", "relative_mce": "mCE, relative", "success_rate": "success"}
-PLACES = {"calibration": "", "temperature": "after temperature scaling", "corruptions": "on corrupted pictures"}
+def measure(path: str) -> str:
+    """The label of a number of an audit, with the name of an attack as people write it: FGSM success."""
+    part, *rest = path.split(".")
+    if part == "attacks" and len(rest) > 1:  # the name of one's own attack may have dots
+        return f"{attack_name('.'.join(rest[:-1]))} {facts(path).label}"
+    return path_label(path)
 
 
-def measure(name: str) -> str:
-    """`corruptions.mean_ece` is ECE on corrupted pictures, `attacks.fgsm.success_rate` FGSM success."""
-    place, _, rest = name.partition(".")
-    parts = (rest or place).split(".")
-    last = parts[-1].removeprefix("mean_").removeprefix("scaled_")
-    said = MEASURES.get(last, spoken(last))
-    if place == "attacks" and len(parts) > 1:
-        return f"{attack_name('.'.join(parts[:-1]))} {said}"
-    if "scaled" in parts[-1]:
-        said = f"{said} after temperature scaling"
-    return f"{said} {PLACES.get(place, '')}".strip()
-
-
-def change(name: str, value: float) -> str:
-    """A difference with its sign: in points where the measure is a share."""
-    if name.rpartition(".")[2] in SIMPLE:
-        return f"{value:+.3f}"
-    return f"{100 * value:+.1f}"
+def change(path: str, value: float) -> str:
+    """A difference with its sign: in points where the number is a share."""
+    return f"{100 * value:+.1f}" if facts(path).unit == SHARE else f"{value:+.3f}"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import nearest
+from ..metrics import NEITHER, UP, Metric, of_column
 from .cells import Cell
-from .metrics import Metric, metric_of
 from .results import Results, Snapshot
 from .schema import AXES, Study
 from .setting import setting_of
@@ -36,7 +36,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        shown = f"{self.metric.name} {self.metric.arrow}".strip()
+        shown = f"{self.metric.title} {self.metric.arrow}".strip()
         return shown if self.across is None else f"{self.across}: {shown}"
 
     def place(self, key: Key) -> Key:
@@ -75,9 +75,9 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
     shared = {axis: label for axis, label in cells[0].labels.items() if axis not in every}  # by all cells, not by the whole
     beside = [cell for cell in whole or cells if all(cell.labels[axis] == label for axis, label in shared.items())]
     bases = {name: collect(beside, results, every, name) for name in names}
-    best = {name: best_keys(values[name], every, metric_of(name)) for name in names}
+    best = {name: best_keys(values[name], every, of_column(name)) for name in names}
     keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
-    wanted = tuple(Column(metric_of(name), name, place) for place in places for name in names)
+    wanted = tuple(Column(of_column(name), name, place) for place in places for name in names)
     columns = tuple(each for each in wanted if any(each.place(key) in values[each.name] for key in keys)) or wanted
     common = {axis: str(label) for axis, label in cells[0].labels.items()}  # where an axis does not vary
     rows: dict[Key, list[Entry | None]] = {key: [] for key in keys}
@@ -139,7 +139,7 @@ def collect(cells: Sequence[Cell], results: Results, axes: Sequence[str], name: 
     for cell in cells:
         value = (results.metrics(cell, label) or {}).get(metric)
         if value is not None:
-            out.setdefault(key_of(cell, axes), {})[cell.seed] = value * metric_of(name).factor
+            out.setdefault(key_of(cell, axes), {})[cell.seed] = value * of_column(name).factor
     return out
 
 
@@ -151,7 +151,7 @@ def is_undefined(results: Results, cell: Cell, name: str) -> bool:
 
 def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: Metric) -> set[Key]:
     """The best row of each configuration, as far as the shown digits tell; none where there is nothing to compare."""
-    if metric.higher_is_better is None or "method" not in axes:
+    if metric.better == NEITHER or "method" not in axes:
         return set()
     place = list(axes).index("method")
     groups: dict[Key, dict[Key, float]] = {}
@@ -160,7 +160,7 @@ def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: M
         groups.setdefault((*key[:place], *key[place + 1 :]), {})[key] = mean
     out = set()
     for group in groups.values():
-        top = (max if metric.higher_is_better else min)(group.values())
+        top = (max if metric.better == UP else min)(group.values())
         out |= {key for key, mean in group.items() if mean == top and len(group) > 1}
     return out
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import UnknownName
+from ..metrics import Metric, of_column
 from .layout import Entry, Table, as_pair
-from .metrics import Metric, metric_of
 from .schema import AXES, Study
 from .statistics import Difference
 from .winning import Wins
@@ -153,7 +153,7 @@ def differences(table: Table) -> str:
 
 def wins_text(wins: Wins) -> str:
     """Wins and ties in words."""
-    name = metric_of(wins.metric).name
+    name = of_column(wins.metric).title
     rows = [f"{method} {wins.wins[method]} ({wins.ties[method]} ties)" for method in wins.wins]
     count = f"{wins.configurations} configuration{'s' * (wins.configurations != 1)}"
     return f"Best {name} in so many of {count}: {', '.join(rows)}.\n" if wins.configurations else ""
@@ -168,10 +168,10 @@ def published_apart(study: Study) -> dict[str, Any] | None:
     where = " ".join(word for word in (study.paper, study.place) if word)
     rows = []
     for row in study.published:
-        shown = [pair(as_pair(row[name]), metric_of(name)) if name in row else "-" for name in names]
+        shown = [pair(as_pair(row[name]), of_column(name)) if name in row else "-" for name in names]
         rows.append([*(str(row.get(axis, "")) for axis in axes), *shown])
     title = f"The paper's own figures ({where}), in another setting: not to be compared with ours number by number"
-    return {"title": title, "axes": axes, "columns": [metric_of(name).name for name in names], "rows": rows}
+    return {"title": title, "axes": axes, "columns": [of_column(name).title for name in names], "rows": rows}
 
 
 def published_text(study: Study) -> str:

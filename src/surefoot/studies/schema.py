@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import SurefootError, UnknownName, require
+from ..metrics import NEITHER, did_you_mean, of_column
 from ..objectives.methods import OBJECTIVES
 from ..schemas import check_keys
 from .measuring import check_measure, validation_only
-from .metrics import metric_of
 
 AXES = ("data", "model", "fraction", "method")
 Section = str | dict[str, Any]
@@ -88,8 +88,9 @@ def check_study(name: str, given: Mapping[str, Any]) -> Study:
         if metric.partition(".")[0] not in study.measure:
             raise UnknownName("measurement", metric.partition(".")[0], study.measure)
     for kind, chosen in (("select", study.select), ("wins", study.table.wins)):
-        if chosen is not None and metric_of(chosen).higher_is_better is None:
-            raise SurefootError(f"{kind} of study '{name}' must be a metric that is better up or down, got '{chosen}'.")
+        if chosen is not None and of_column(chosen).better == NEITHER:
+            wrong = f"{kind} of study '{name}' must be a metric that is better up or down, got '{chosen}'."
+            raise SurefootError(f"{wrong} {did_you_mean(chosen)}".strip())
     if study.select is not None:
         for label, (kind, _) in checked.items():
             if kind not in validation_only():

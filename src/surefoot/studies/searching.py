@@ -10,12 +10,12 @@ from statistics import fmean
 from typing import Any
 
 from ..errors import SurefootError, UnknownName, require
+from ..metrics import UP, of_column
 from ..objectives.methods import build_objective, load_method
 from ..schemas import check_options, defaults_of, parse_value
 from ..seeds import derive
 from .cells import Cell
 from .layout import collect
-from .metrics import metric_of
 from .results import Results
 from .schema import AXES, Study
 
@@ -120,7 +120,7 @@ def choose(study: Study, cells: Sequence[Cell], results: Results) -> Choice | No
     if not shared:
         return None
     means = {method: fmean(values[place] for place in shared) for method, values in by_method.items()}
-    order = sorted(means.items(), key=lambda item: item[1], reverse=bool(metric_of(study.select).higher_is_better))
+    order = sorted(means.items(), key=lambda item: item[1], reverse=of_column(study.select).better == UP)
     seeds, configurations = len({place[-1] for place in shared}), len({place[:-1] for place in shared})
     over = "one seed, which cannot tell it from noise" if seeds == 1 else f"mean over {seeds} seeds"
     over += f" and {configurations} configurations" if configurations > 1 else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..metrics import of_column
 from .cells import Cell
 from .layout import best_keys, collect
-from .metrics import metric_of
 from .results import Results
 from .schema import AXES
 
@@ -32,7 +32,7 @@ def count_wins(cells: Sequence[Cell], results: Results, metric: str) -> Wins:
         by_configuration.setdefault(key[:place], set()).add(key[place])
     complete = {key for key, present in by_configuration.items() if present == set(methods)}
     winners: dict[tuple[str, ...], list[str]] = {}
-    for key in best_keys(found, AXES, metric_of(metric)):
+    for key in best_keys(found, AXES, of_column(metric)):
         if key[:place] in complete:
             winners.setdefault(key[:place], []).append(key[place])
     wins, ties = dict.fromkeys(methods, 0), dict.fromkeys(methods, 0)

@@ -1,1 +1,1 @@
-"""One figure a file, drawn from the plain arrays of a result alone."""
+"""Figures, a subject in each file, drawn from the plain arrays of a result alone."""

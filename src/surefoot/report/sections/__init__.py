@@ -10,15 +10,11 @@ from .base import Model, Section
 def sections_of(models: Sequence[Model]) -> list[Section]:
     """Every part that these audits have something for."""
     from .attacks import attacks_section
-    from .classes import classes_section
+    from .calibration import reliability_section, scores_section, thresholds_section
+    from .classes import classes_section, groups_section, mistakes_section
     from .corruptions import corruptions_section
     from .geometry import geometry_section
-    from .groups import groups_section
-    from .mistakes import mistakes_section
     from .provenance import provenance_section
-    from .reliability import reliability_section
-    from .scores import scores_section
-    from .thresholds import thresholds_section
 
     order: list[Callable[[Sequence[Model]], Section | None]] = [
         *(reliability_section, corruptions_section, attacks_section, geometry_section, classes_section),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...metrics import find
 from ..figures import drawing
-from ..plots.interval_curves import apart, interval_figure
+from ..plots.base import apart, interval_figure
 from ..words import attack_name
 from .base import Model, Section
 
-SHOWN = {"accuracy": "accuracy", "ece": "ECE", "confidence": "mean confidence"}
+SHOWN = ("accuracy", "ece", "confidence")
 
 
 def attacks_section(models: Sequence[Model]) -> Section | None:
@@ -27,9 +28,9 @@ def attacks_section(models: Sequence[Model]) -> Section | None:
     drawings = []
     if lines:
         said = (
-            "What PGD leaves of the accuracy when it may change every pixel by so much, how sure the model is of its answers "
-            "there, and its calibration error under attack. A model that is robust falls late; one that is honest loses "
-            "confidence with it."
+            "What PGD leaves of the accuracy when it may change every pixel by so much, how sure the model is of its "
+            "predictions there, and its calibration error under attack. A model that is robust falls late; one that is honest "
+            "loses confidence with it."
         )
         figure = interval_figure(apart(lines), "largest change of a pixel (of 255)", "share")
         drawings.append(drawing("security", "Security curve", said, figure))
@@ -42,7 +43,8 @@ def curve_lines(model: Model, several: bool) -> dict[str, list[tuple[float, dict
     """Accuracy, ECE and mean confidence by budget; budgets that belong to a name have no place on the axis."""
     points = [point for point in model.audit["security_curve"] if point["eps"] is not None]
     lines = {}
-    for key, title in SHOWN.items():
+    for key in SHOWN:
+        title = find(key).label
         name = f"{model.name}, {title}" if several else title
         lines[name] = [(255 * point["eps"], as_number(point[key])) for point in points]
     return lines

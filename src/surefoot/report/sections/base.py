@@ -58,13 +58,17 @@ def owner(model: Model, models: Sequence[Model]) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """A figure for every model that has its points; the sentence may take values of them: {0[level]:g}."""
+    """A figure for every model that has its points; the sentence may take values of them: {0[level]:g}.
+
+    `part` takes from the points what is drawn, or None where a model does not have that.
+    """
 
     points: str
     name: str
     title: str
     said: str
     draw: Callable[[Any], go.Figure]
+    part: Callable[[Any], Any] = lambda points: points
 
 
 def drawings_of(models: Sequence[Model], kinds: Sequence[Kind]) -> list[Drawing]:
@@ -72,7 +76,8 @@ def drawings_of(models: Sequence[Model], kinds: Sequence[Kind]) -> list[Drawing]
     found = []
     for place, model in enumerate(models):
         for kind in kinds:
-            if points := geometry_of(model).get(kind.points):
+            held = geometry_of(model).get(kind.points)
+            if held and (points := kind.part(held)):
                 title = kind.title + owner(model, models)
                 found.append(drawing(f"{kind.name}-{place}", title, kind.said.format(points), kind.draw(points)))
     return found

@@ -1,4 +1,4 @@
-"""Which classes it knows least."""
+"""Which classes it knows least, whether it serves all groups alike, and the mistakes that it was surest of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...metrics import find
 from .base import Model, Section
+from .corruptions import class_name
 
 SHOWN = 20  # rows before the rest is asked for
 
@@ -35,8 +37,8 @@ def classes_section(models: Sequence[Model]) -> Section | None:
 
 
 def one_model(model: Model) -> tuple[list[Column], list[list[Any]]]:
-    """Worst first: how often a class is recognised, how often an answer of it is right, what it is taken for."""
-    shares = ("recognised", "from", "to", "right when answered", "mean confidence")
+    """Worst first: how often a class is recognised, how often a prediction of it is right, what it is taken for."""
+    shares = ("recognised", "from", "to", find("precision").label, find("confidence").label)
     columns = [*FIRST, *(Column(name, "percent") for name in shares), Column("most often taken for", "text")]
     rows = []
     for row in worst_first(model):
@@ -73,3 +75,26 @@ def worst_first(model: Model) -> list[dict[str, Any]]:
 def known(row: dict[str, Any]) -> float:
     """How often a class is recognised; above 1 where it has no image."""
     return float(row["accuracy"]["value"]) if row["accuracy"] else 2.0
+
+
+def groups_section(models: Sequence[Model]) -> Section | None:
+    """Every group of every model, the worst first; None where nobody named groups."""
+    rows = [{"model": model.name, **row} for model in models for row in model.audit.get("groups", ())]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: row["accuracy"]["value"])
+    return Section("groups", "Does it serve all groups alike?", {"rows": rows, "several": len(models) > 1})
+
+
+def mistakes_section(models: Sequence[Model]) -> Section | None:
+    """Pictures with what they are and what they were taken for."""
+    shown = []
+    for model in models:
+        known = model.audit["subject"].get("classes") or []
+        rows = [
+            {**row, "label": class_name(known, row["label"]), "answer": class_name(known, row["answer"])}
+            for row in model.audit["points"].get("mistakes") or ()
+        ]
+        if rows:
+            shown.append({"model": model.name, "rows": rows})
+    return Section("mistakes", "Its most confident mistakes", {"shown": shown, "several": len(models) > 1}) if shown else None

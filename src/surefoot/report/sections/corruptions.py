@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..families import EVERY_FAMILY, OTHER, family_of
+from ...metrics import find
 from ..figures import Drawing, drawing
-from ..plots.family_bars import family_figure
-from ..plots.interval_curves import apart, interval_figure
-from ..plots.severity_curves import severity_figure
+from ..plots.base import apart, interval_figure
+from ..plots.corruptions import family_figure, severity_figure
 from ..words import Audit, spoken
 from .base import Model, Section
 
-MEASURES = {"accuracy": "accuracy", "ece": "ECE", "nll": "NLL", "rms": "RMS calibration error"}
+MEASURES = {name: find(name).label for name in ("accuracy", "ece", "nll", "rms")}
 Number = dict[str, Any]
+# the same as corruptions.families, which needs torch
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "noise": ("gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise"),
+    "blur": ("defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "gaussian_blur"),
+    "weather": ("snow", "frost", "fog", "brightness", "spatter"),
+    "digital": ("contrast", "elastic_transform", "pixelate", "jpeg_compression", "saturate"),
+}
+EVERY_FAMILY: dict[str, tuple[str, ...]] = {
+    **FAMILIES,
+    "c-bar": (
+        *("blue_noise_sample", "brownish_noise", "caustic_refraction", "checkerboard_cutout", "cocentric_sine_waves"),
+        *("inverse_sparkles", "perlin_noise", "plasma_noise", "single_frequency_greyscale", "sparkles"),
+        *("circular_motion_blur", "lines", "pinch_and_twirl", "ripple", "transverse_chromatic_abberation"),
+    ),
+}
+OTHER = "other"
 
 
 def corruptions_section(models: Sequence[Model]) -> Section | None:
@@ -32,7 +47,7 @@ def corruptions_section(models: Sequence[Model]) -> Section | None:
     }
     album: dict[str, int] = {}  # pictures that several models were shown are on the page once
     shown = [examples(model, album) for model in held]
-    data = {"heat": heat, "examples": shown, "pictures": list(album)}
+    data = {"measures": MEASURES, "heat": heat, "examples": shown, "pictures": list(album)}
     return Section("corruptions", "When the picture gets worse", values, tuple(curves(held)), data)
 
 
@@ -57,6 +72,11 @@ def heat_map(model: Model) -> dict[str, Any]:
     scores = model.audit["calibration"]
     clean = {key: triple(scores[key]) for key in MEASURES if key in scores}
     return {"name": model.name, "severities": severities, "rows": rows, "clean": clean}
+
+
+def family_of(name: str) -> str:
+    """The family by which the page groups a corruption."""
+    return next((family for family, members in EVERY_FAMILY.items() if name in members), OTHER)
 
 
 def triple(number: Number) -> list[float | None]:

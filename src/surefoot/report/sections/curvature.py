@@ -1,96 +1,75 @@
-"""Figures of curvature: flat images withstand noise (discriminative-noise Fig. 8 to 10)."""
+"""Figures of the loss around images: how sharply it bends, how far it can change, and maps of it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from ..figures import Drawing, drawing
-from .base import Model
+from .base import Kind, Model, drawings_of, geometry_of, owner
 
-SHARES = tuple(k / 10 for k in range(1, 11))
-DRAWS = 10
-LOWEST = 0.9  # of the images, in the box plot
+SPREAD = "How curvature is spread over the nine tenths of the images with the lowest: the box holds the middle half of them."
+ACCURACY = "Accuracy under noise on the images where the loss bends least: a line that falls says that flat images are safer."
+COUNTS = (
+    "Mean curvature of images by how often they were right in ten noisy draws; it falls to the right where what bends "
+    "more is wrong more often."
+)
+HISTOGRAM = (
+    "How many images have which curvature of the loss: to the left is flat, which is robust. From the Hessian itself it is "
+    "measured on fewer images, and nets with kinks differ there."
+)
+TRACES = "How much the prediction depends on small changes of each image: to the left is steadier."
+CHANGE = (
+    "How much the loss of each image can grow within a distance of {0[distance]:g}, against what its slope alone would say: "
+    "height above the dashed line is curvature."
+)
+MAPS = (
+    "The loss around two images (dots), upwards along its gradient and sideways across it: even colours are a smooth loss, in "
+    "two directions of thousands."
+)
 
 
 def curvature_drawings(models: Sequence[Model]) -> list[Drawing]:
-    """Accuracy by curvature, curvature by right answers, and the spread of several models."""
-    from ..plots.accuracy_by_curvature import accuracy_by_curvature_figure
-    from ..plots.curvature_by_count import curvature_by_count_figure
-    from ..plots.curvature_spread import curvature_spread_figure
+    """All models in one figure where they can be compared, and maps and groups of each."""
+    from ..plots.curvature import (
+        accuracy_by_curvature_figure,
+        curvature_by_count_figure,
+        curvature_figure,
+        curvature_spread_figure,
+        trace_figure,
+    )
+    from ..plots.landscapes import landscape_map_figure, loss_change_figure
 
-    held = {model.name: each for model in models if (each := curvature_of(model))}
-    counted = {name: each for name, each in held.items() if each.get("correct_of_draws")}
     found: list[Drawing] = []
-    if counted:
-        said = (
-            "Accuracy under noise on the images where the loss bends least: a line that falls says that flat images are safer."
-        )
-        figure = accuracy_by_curvature_figure({name: accuracy_by_curvature(each) for name, each in counted.items()})
-        found.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", said, figure))
-    for place, (name, each) in enumerate(counted.items()):
-        whose = f": {name}" if len(models) > 1 else ""
-        said = (
-            "Mean curvature of images by how often they were right in ten noisy draws; it falls to the right where what bends "
-            "more is wrong more often."
-        )
-        figure = curvature_by_count_figure(curvature_by_count(each))
-        found.append(drawing(f"curvature-by-count-{place}", f"Curvature by right answers{whose}", said, figure))
+    held = {model.name: each for model in models if "by_count" in (each := geometry_of(model).get("curvature") or {})}
     if held:
-        said = (
-            "How curvature is spread over the nine tenths of the images with the lowest: the box holds the middle half of them."
-        )
-        figure = curvature_spread_figure(curvature_spread(held))
-        found.append(drawing("curvature-spread", "Spread of curvature", said, figure))
+        figure = accuracy_by_curvature_figure({name: each["accuracy"] for name, each in held.items()})
+        found.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", ACCURACY, figure))
+        for place, model in enumerate(models):
+            if model.name in held:
+                figure = curvature_by_count_figure(held[model.name]["by_count"])
+                title = f"Curvature by right predictions{owner(model, models)}"
+                found.append(drawing(f"curvature-by-count-{place}", title, COUNTS, figure))
+        figure = curvature_spread_figure({name: each["spread"] for name, each in held.items()})
+        found.append(drawing("curvature-spread", "Spread of curvature", SPREAD, figure))
+        found.append(drawing("curvature", "Distribution of curvature", HISTOGRAM, curvature_figure(bends(models))))
+    traces = {model.name: each for model in models if (each := geometry_of(model).get("fisher"))}
+    if traces:
+        found.append(drawing("fisher", "Distribution of the Fisher trace", TRACES, trace_figure(traces)))
+    kinds = (
+        Kind("loss_change", "loss-change", "How far the loss can change", CHANGE, loss_change_figure),
+        Kind("landscape", "landscape", "The loss around images", MAPS, landscape_map_figure),
+    )
+    return [*found, *drawings_of(models, kinds)]
+
+
+def bends(models: Sequence[Model]) -> dict[str, dict[str, Any]]:
+    """The curvature of every model, and its Hessian's where that was measured."""
+    found: dict[str, dict[str, Any]] = {}
+    for model in models:
+        points = geometry_of(model)
+        if points.get("curvature"):
+            found[model.name] = points["curvature"]
+        if points.get("hessian"):
+            found[f"{model.name}, fewer images"] = points["hessian"]
     return found
-
-
-def curvature_of(model: Model) -> dict[str, Any]:
-    return (model.audit["points"].get("geometry") or {}).get("curvature") or {}
-
-
-def accuracy_by_curvature(found: dict[str, Any]) -> dict[str, Any]:
-    """Mean share of right draws over the ceil(p n) images of lowest curvature (Fig. 8)."""
-    pairs = sorted(zip(found["values"], found["correct_of_draws"], strict=True), key=lambda pair: pair[0])
-    counts = [math.ceil(round(share * len(pairs), 9)) for share in SHARES]
-    values = [sum(right for _, right in pairs[:count]) / (DRAWS * count) for count in counts]
-    return {"shares": list(SHARES), "values": values}
-
-
-def curvature_by_count(found: dict[str, Any]) -> dict[str, Any]:
-    """Mean curvature by the number of right draws, and Pearson's r over the groups that have images (Fig. 9)."""
-    groups: list[list[float]] = [[] for _ in range(DRAWS + 1)]
-    for value, right in zip(found["values"], found["correct_of_draws"], strict=True):
-        groups[right].append(value)
-    means = [sum(group) / len(group) if group else None for group in groups]
-    held = [(float(k), mean) for k, mean in enumerate(means) if mean is not None]
-    return {"draws": DRAWS, "values": means, "counts": [len(group) for group in groups], "correlation": pearson(held)}
-
-
-def pearson(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Pearson's r; None where either side does not vary, or of two points, which always lie on a line."""
-    count = len(pairs)
-    if count < 3:
-        return None
-    x, y = (sum(pair[side] for pair in pairs) / count for side in (0, 1))
-    both = sum((a - x) * (b - y) for a, b in pairs)
-    spread = math.sqrt(sum((a - x) ** 2 for a, _ in pairs) * sum((b - y) ** 2 for _, b in pairs))
-    return both / spread if spread else None
-
-
-def curvature_spread(held: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Minimum, quartiles and maximum of the lowest curvatures (Fig. 10)."""
-    rows = []
-    for found in held.values():
-        lowest = sorted(found["values"])[: math.ceil(round(LOWEST * len(found["values"]), 9))]
-        rows.append([quantile(lowest, quarter / 4) for quarter in range(5)])
-    return {"names": list(held), "share": LOWEST, "values": rows}
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """Linear between the two nearest values."""
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])

@@ -1,73 +1,100 @@
-"""Figures of the representation space: size, direction and confidence of features, attacks on them, the plane."""
+"""Figures of the representation space: features, class centres, cones, biases, collapse, attacks on them, the plane."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..figures import Drawing, drawing
+from ..figures import Drawing
 from ..words import attack_name
-from .base import Model, geometry_of, owner
+from .base import Kind, Model, drawings_of
 
-BINS = 20
+SCATTER = (
+    "Each point is an image: how large its features are, how well they point at the centre of their class, and in "
+    "colour how sure the model is. Where colour follows height alone, confidence is a matter of direction."
+)
+SUCCESS = (
+    "How many images point how well at their class centre, and how many of the right ones {0[by]} breaks in each "
+    "bin. The usual result: what points elsewhere is broken first."
+)
+MOVED = "How far the attack moves the features of each image, against their size; the cross is the mean."
+PLANE = (
+    "The whole representation space of a model with two or three features: regions of classes, lines of equal "
+    "confidence, and the ways that PGD drives some images; red rays enclose high confidence."
+)
+FIELD = (
+    "The loss of class {0[class]} over a space of two features: arrows point uphill, the cross is its lowest point, the white "
+    "line the border of its region, the orange one the way that PGD drives an image."
+)
+CONES = (
+    "Features are shrunk towards the origin in {0[steps]} steps: at which step the predicted class changes first. Where all "
+    "are full cones, the class depends on the direction of features alone."
+)
+BIAS = "The bias of each class in the last layer, and which share of its right predictions changes without it."
+CENTRES = (
+    "How well the cosine to each kind of class centre tells the confidence: the kind with the largest r is the centre that the "
+    "model acts by."
+)
+STABLE = (
+    "Class centres found with other learning rates, steps and schedules: cosines near 1 say that they point the same way, so "
+    "that numbers about centres do not hang on how they were sought."
+)
+COLLAPSE = "How far features and weights are from single points, equally long and equally far apart: 0 is complete collapse."
+WIDTHS = (
+    "How wide each class is (dispersion) and how near its nearest image comes to a boundary (margin): narrow classes far from "
+    "it are good, and a signed margin below 0 has an image on the wrong side."
+)
 
 
 def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
-    """Up to four figures for each model that has the points."""
-    from ..plots.feature_displacement import feature_displacement_figure
-    from ..plots.feature_scatter import feature_scatter_figure
-    from ..plots.plane import plane_figure
-    from ..plots.success_by_bin import success_by_bin_figure
+    """Up to eleven figures for each model that has the points."""
+    from ..plots.centres import centre_correlation_figure, centre_stability_figure, class_shapes_figure
+    from ..plots.features import (
+        bias_dependence_figure,
+        cone_index_figure,
+        feature_displacement_figure,
+        feature_scatter_figure,
+        neural_collapse_figure,
+        success_by_bin_figure,
+    )
+    from ..plots.planes import loss_field_figure, plane_figure
 
-    found = []
-    for place, model in enumerate(models):
-        points, whose = geometry_of(model), owner(model, models)
-        if features := points.get("features"):
-            said = (
-                "Each point is an image: how large its features are, how well they point at the centre of their class, and in "
-                "colour how sure the model is. Where colour follows height alone, confidence is a matter of direction."
-            )
-            figure = feature_scatter_figure(features, features["confidence"])
-            found.append(drawing(f"features-{place}", f"Size, direction and confidence{whose}", said, figure))
-            if features.get("broken"):
-                by = attack_name(features.get("broken_by") or "an attack")
-                said = (
-                    f"How many images point how well at their class centre, and how many of the right ones {by} breaks in each "
-                    "bin. The usual picture: what points elsewhere is broken first."
-                )
-                figure = success_by_bin_figure(success_by_bin(features))
-                found.append(drawing(f"success-{place}", f"Direction and attack success{whose}", said, figure))
-        if moved := points.get("perturbation"):
-            said = "How far the attack moves the features of each image, against their size; the cross is the mean."
-            figure = feature_displacement_figure(displacement(moved))
-            found.append(drawing(f"displacement-{place}", f"How far an attack moves features{whose}", said, figure))
-        if plane := points.get("plane"):
-            said = (
-                "The whole representation space of a model with two or three features: regions of classes, lines of equal "
-                "confidence, and the ways that PGD drives some images."
-            )
-            figure = plane_figure(plane["plane"], plane["path"])
-            found.append(drawing(f"plane-{place}", f"The plane of features{whose}", said, figure))
-    return found
-
-
-def success_by_bin(features: dict[str, Any], bins: int = BINS) -> dict[str, Any]:
-    """Images in each bin of the cosine, and the share of the right ones that were broken (representation-space Fig. 3)."""
-    low, high = min(features["cosine"]), max(features["cosine"])
-    width = (high - low) / bins or 1.0
-    counts, right, broken = [0] * bins, [0] * bins, [0] * bins
-    for cosine, correct, fell in zip(features["cosine"], features["correct"], features["broken"], strict=True):
-        place = min(int((cosine - low) / width), bins - 1)
-        counts[place] += 1
-        if correct and fell is not None:
-            right[place] += 1
-            broken[place] += int(fell)
-    rates = [fell / whole if whole else None for fell, whole in zip(broken, right, strict=True)]
-    return {"edges": [low + width * k for k in range(bins + 1)], "counts": counts, "values": rates}
+    kinds = (
+        Kind(
+            "features",
+            "features",
+            "Size, direction and confidence",
+            SCATTER,
+            lambda p: feature_scatter_figure(p, p["confidence"]),
+        ),
+        Kind("features", "success", "Direction and attack success", SUCCESS, success_by_bin_figure, success_of),
+        Kind("perturbation", "displacement", "How far an attack moves features", MOVED, feature_displacement_figure),
+        Kind(
+            "plane",
+            "plane",
+            "The plane of features",
+            PLANE,
+            lambda p: plane_figure(p["plane"], p["path"], p.get("angles")),
+        ),
+        Kind(
+            "plane",
+            "field",
+            "The loss over the plane",
+            FIELD,
+            lambda p: loss_field_figure(p, p["path"]),
+            lambda p: {**p["field"], "path": p["field_path"]} if p.get("field") else None,
+        ),
+        Kind("cones", "cones", "Cones around the origin", CONES, cone_index_figure),
+        Kind("bias", "bias", "Predictions that rest on the bias", BIAS, bias_dependence_figure),
+        Kind("centre_correlations", "kinds", "Kinds of class centres", CENTRES, centre_correlation_figure),
+        Kind("centre_stability", "centres", "Centres over optimiser settings", STABLE, centre_stability_figure),
+        Kind("neural_collapse", "collapse", "Distance from neural collapse", COLLAPSE, neural_collapse_figure),
+        Kind("class_shapes", "shapes", "Width and margin of classes", WIDTHS, lambda p: class_shapes_figure(p, p["names"])),
+    )
+    return drawings_of(models, kinds)
 
 
-def displacement(moved: dict[str, Any]) -> dict[str, Any]:
-    """Points and their mean, as the figure wants them."""
-    size, change = moved["feature_rms"], moved["perturbation_rms"]
-    means = {"feature_rms_mean": sum(size) / len(size), "mean": sum(change) / len(change)}
-    return {"feature_rms": size, "values": change, **means}
+def success_of(features: dict[str, Any]) -> dict[str, Any] | None:
+    """The bins of an audit that attacked, and the name of the attack."""
+    success = features.get("success")
+    return {**success, "by": attack_name(features["broken_by"])} if success else None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..figures import Drawing
 from .base import Kind, Model, drawings_of
-from .complexity import inner_names
 
 if TYPE_CHECKING:
     from plotly import graph_objects as go
@@ -24,8 +23,7 @@ SEPARATION = (
 
 def layer_drawings(models: Sequence[Model]) -> list[Drawing]:
     """Two figures for each model that has the points."""
-    from ..plots.layer_projection import layer_projection_figure
-    from ..plots.separation_by_layer import separation_by_layer_figure
+    from ..plots.layers import layer_projection_figure, separation_by_layer_figure
 
     kinds = (
         Kind("layers", "layers", "Classes at each layer", CLASSES, with_inner_names(layer_projection_figure)),
@@ -43,3 +41,11 @@ def layer_drawings(models: Sequence[Model]) -> list[Drawing]:
 def with_inner_names(draw: Callable[..., go.Figure]) -> Callable[[dict[str, Any]], go.Figure]:
     """The figure with short names of blocks."""
     return lambda points: draw({**points, "blocks": inner_names(points["blocks"])})
+
+
+def inner_names(names: Sequence[str]) -> list[str]:
+    """Names of layers without the part that all begin with: `module.blocks.0` is blocks.0 where all are inside `module`."""
+    paths = [name.split(".") for name in names]
+    while paths and all(len(path) > 1 and path[0] == paths[0][0] and path[1].isidentifier() for path in paths):
+        paths = [path[1:] for path in paths]
+    return [".".join(path) for path in paths]

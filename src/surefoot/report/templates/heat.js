@@ -3,7 +3,7 @@
   const table = document.getElementById("heat");
   if (!table) return;
   const picker = document.getElementById("heat-model"), panel = document.getElementById("cell");
-  const NAMES = { accuracy: "accuracy", ece: "ECE", nll: "NLL", rms: "RMS calibration error" };
+  const NAMES = surefoot.data.measures;
   const state = { row: 0, column: 0 };
   const heat = () => surefoot.data.heat[picker ? Number(picker.value) : 0];
   const measure = () => document.querySelector("#heat-measure input:checked").value;

@@ -1,11 +1,11 @@
-"""The minimum-loss point over optimiser settings (representation-space Tab. 9)."""
+"""Centres and shapes of classes in feature space."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .base import COLOURS, new_figure
+from .base import COLOURS, escape, new_figure
 
 if TYPE_CHECKING:
     from plotly import graph_objects as go
@@ -13,8 +13,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def centre_correlation_figure(result: dict[str, Any]) -> go.Figure:
+    """How well the cosine to each kind of class centre tells the confidence (representation-space Tab. 1)."""
+    figure = new_figure("class centre", "Pearson r of confidence and cosine")
+    figure.add_bar(x=result["kinds"], y=result["values"], marker={"color": COLOURS[0]}, showlegend=False)
+    return figure
+
+
 def centre_stability_figure(result: dict[str, Any]) -> go.Figure:
-    """Pearson r and the least cosine to the default's centres for each setting, from `plain(centre_stability(...))`."""
+    """Pearson r and the least cosine to the default's centres over optimiser settings (representation-space Tab. 9)."""
     settings = list(zip(result["schedules"], result["learning_rates"], result["steps"], strict=True))
     names = [f"{schedule}, {rate:g}, {steps}" for schedule, rate, steps in settings]
     rates: dict[tuple[str, float], list[str]] = {}
@@ -39,3 +46,15 @@ def labels(rates: Sequence[tuple[str, float]]) -> list[str]:
 
 def middle(items: Sequence[T]) -> T:
     return items[len(items) // 2]
+
+
+def class_shapes_figure(result: dict[str, Any], class_names: list[str] | None = None) -> go.Figure:
+    """Dispersion, margin and signed margin of every class with images (discriminative-noise Def. 3.1, 5.1)."""
+    count = len(result["counts"])
+    names = [escape(name) for name in class_names] if class_names else [str(number) for number in range(count)]
+    figure = new_figure("class", "distance in feature space", barmode="group", xaxis={"type": "category"})
+    rows = (("dispersion", "dispersions"), ("margin", "margins"), ("signed margin", "signed_margins"))
+    for (name, key), colour in zip(rows, COLOURS, strict=False):
+        figure.add_bar(x=names, y=result[key], name=name, marker={"color": colour})
+    figure.update_xaxes(type="category")  # names, even where they are numbers
+    return figure

@@ -1,34 +1,19 @@
-"""The loss around one image (discriminative-noise Fig. 11)."""
+"""How far the loss can change around an image, and maps of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .base import escape, new_figure
+from .base import diagonal, escape, new_figure, scatter
 
 if TYPE_CHECKING:
     from plotly import graph_objects as go
 
 
-def landscape_figure(result: dict[str, Any], image: int = 0) -> go.Figure:
-    """The negative loss as a surface, with the image as a black dot, from `plain(loss_landscape(...))`."""
-    offsets = result["offsets"]
-    heights = [[-value for value in row] for row in result["loss"][image]]
-    figure = new_figure("", "")
-    # rows of z are y: the gradient's direction
-    figure.add_surface(x=offsets, y=offsets, z=heights, colorscale="Viridis", showscale=False)
-    middle = len(offsets) // 2
-    dot = {"x": [offsets[middle]], "y": [offsets[middle]], "z": [heights[middle][middle]]}
-    figure.add_scatter3d(**dot, mode="markers", marker={"color": "black", "size": 5}, name="image")
-    titles = {"xaxis": "orthogonal", "yaxis": "gradient", "zaxis": "negative loss"}
-    figure.update_layout(scene={axis: {"title": {"text": title}} for axis, title in titles.items()})
-    return figure
-
-
 def landscape_map_figure(result: dict[str, Any]) -> go.Figure:
-    """The loss of each image as a map with one scale of colours, for a page that is printed and scrolled by finger.
+    """The loss of each image as a map with one scale of colours (discriminative-noise Fig. 11).
 
-    From `plain(loss_landscape(...))` with the `names` of the images and whether the answer is `right`.
+    From `plain(loss_landscape(...))` with the `names` of the images and whether the prediction is `right`.
     """
     offsets, count = result["offsets"], len(result["loss"])
     figure = new_figure("", "", showlegend=False)
@@ -51,4 +36,12 @@ def landscape_map_figure(result: dict[str, Any]) -> go.Figure:
         }
         along = {"anchor": f"x{axis}", "showticklabels": number == 0, "title": {"text": "" if number else "along the gradient"}}
         figure.update_layout({f"xaxis{axis}": across, f"yaxis{axis}": along})
+    return figure
+
+
+def loss_change_figure(result: dict[str, Any]) -> go.Figure:
+    """The linear part of magnma Eq. 11 against all of it: how much of the bound is curvature."""
+    linear = [result["distance"] * slope for slope in result["gradient_norms"]]
+    figure = scatter(linear, result["values"], "distance x gradient norm", f"Eq. 11 at distance {result['distance']:g}")
+    diagonal(figure, linear)
     return figure

@@ -1,12 +1,11 @@
-"""What each method changes against a baseline, over seeds; and the way of every configuration from one to the other."""
+"""What each method changes against a baseline, over seeds, and the way of every configuration from one to the other."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .base import COLOURS, escape, new_figure
-from .interval_curves import bars
+from .base import COLOURS, error_bars, escape, new_figure
 
 if TYPE_CHECKING:
     from plotly import graph_objects as go
@@ -23,7 +22,7 @@ def method_differences_figure(rows: Mapping[str, Mapping[str, Any]], unit: str) 
     figure.add_scatter(
         x=[number["value"] for number in numbers],
         y=[escape(name) for name in rows],
-        error_x=bars(numbers),
+        error_x=error_bars(numbers),
         mode="markers",
         name="difference",
         marker={

@@ -1,12 +1,16 @@
-"""Does its confidence mean what it says: the reliability diagram, live over temperatures and feature scales."""
+"""Does its confidence mean what it says: the reliability diagram, thresholds of confidence, and all scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from ...metrics import PREDICTIONS, SHARE
+from ..advice import threshold_words
+from ..words import threshold
 from .base import Model, Section
 
+BAND = "ece_if_calibrated"  # two numbers, which stand beside ECE on its card
 KINDS = {"temperatures": "temperature", "feature_scales": "feature scale"}
 
 
@@ -34,3 +38,25 @@ def grids(model: Model) -> dict[str, Any]:
         bins = {key: [points["reliability"][key]] for key in ("counts", "confidences", "correct")}
         found["temperatures"] = {"values": [1.0], **bins, "ece": [scores["ece"]["value"]], "nll": [scores["nll"]["value"]]}
     return found
+
+
+def thresholds_section(models: Sequence[Model]) -> Section | None:
+    """A row for each wanted error rate and model."""
+    rows = [
+        {"model": model.name, "words": threshold_words(row), "bounds": [threshold(each) for each in row["thresholds"]], **row}
+        for model in models
+        for row in model.audit.get("thresholds", ())
+    ]
+    if not rows:
+        return None
+    return Section("thresholds", "When should it ask a person?", {"rows": rows, "several": len(models) > 1})
+
+
+def scores_section(models: Sequence[Model]) -> Section:
+    """A row for each score that a model has."""
+    rows = [
+        {"metric": metric, "share": metric.unit == SHARE, "cells": [model.audit["calibration"].get(name) for model in models]}
+        for name, metric in PREDICTIONS.items()
+        if name != BAND and any(name in model.audit["calibration"] for model in models)
+    ]
+    return Section("scores", "All scores on clean images", {"rows": rows, "models": models})
