@@ -61,7 +61,7 @@ def operation_name(node: Any) -> str:
 
 
 def dependent_nodes(end: Any, starts_at: Callable[[Any], bool]) -> list[Any]:
-    """The nodes of autograd's graph through which the nodes that are asked for reach the end; they themselves come first."""
+    """The nodes of autograd's graph on the paths from the start nodes to the end; the start nodes come first."""
     children: dict[Any, list[Any]] = defaultdict(list)
     seen, waiting, starts = {end}, [end], []
     while waiting:

@@ -52,7 +52,7 @@ def cone_index(
 def last_crossing(products: Tensor, bias: Tensor, classes: Tensor) -> Tensor:
     """The largest t in [0, 1] at which t a + b (a: images x classes) no longer has its maximum at these classes.
 
-    The products are used up.
+    Overwrites the products.
     """
     best = products.gather(1, classes[:, None])
     lead = products.neg_().add_(best)  # a_y - a_c

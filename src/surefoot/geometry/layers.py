@@ -136,7 +136,7 @@ def stages(module: nn.Module, head: nn.Linear, outputs: dict[str, Tensor]) -> li
 
 
 def size(module: nn.Module) -> int:
-    """How many weights."""
+    """The number of weights."""
     return sum(weight.numel() for weight in module.parameters())
 
 

@@ -88,7 +88,7 @@ def last_layer(model: nn.Module, head: nn.Module, images: Images) -> tuple[str, 
 
 
 def multiply(layer: nn.Module, norm: _BatchNorm | None, factor: float) -> None:
-    """Scale what the layer, or its batch norm, gives."""
+    """Multiply the output of the layer, or of its batch norm, by changing its weights in place."""
     scaled: list[Any] = [layer.weight, layer.bias] if norm is None else [norm.weight, norm.bias]
     if norm is not None and not norm.affine:
         scaled = [layer.weight, layer.bias, norm.running_mean]
