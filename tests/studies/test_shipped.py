@@ -45,7 +45,8 @@ def test_study_is_valid(name, scale):
         assert exists(cell.recipe.model["name"])
         folder = cell.recipe.data["name"] not in DATASETS
         assert folder == needs_root(study) or len(study.data) > 1
-    assert Recipe.check(vars(cells[0].recipe)) == cells[0].recipe  # the others were checked as they were made
+    sections = {name: value for name, value in vars(cells[0].recipe).items() if name != "file"}
+    assert Recipe.check(sections) == cells[0].recipe  # the others were checked as they were made
     if scale == "smoke":
         assert {cell.recipe.data["name"] for cell in cells} == {"digits"}
         assert len(cells) <= 21

@@ -34,32 +34,19 @@ TELLING = 8 / 255  # in a smaller ball a net is nearly linear: one step does as 
 
 
 @app.command()
+@flag.with_blocks
 def attack(
+    *,
     target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
     attack: Annotated[str, typer.Option(help=", ".join(ATTACKS.names) + ", or package.module:function")] = "pgd",
     eps: Annotated[str | None, typer.Option(metavar="E,E,...", help=f"Budgets in pixel units [default: {BUDGETS}]")] = None,
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any option of the attack; may be repeated")
     ] = None,
-    model: flag.ModelName = None,
-    checkpoint: flag.Checkpoint = None,
-    pretrained: flag.Pretrained = False,
-    import_: flag.Import = None,
-    allow_code: flag.AllowCode = False,
-    data: flag.RunData = None,
+    source: flag.ModelFlags,
     split: flag.SplitName = "test",
-    root: flag.Root = None,
-    labels: flag.LabelFile = None,
-    class_map: flag.ClassMap = None,
+    reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    image_size: flag.ImageSize = None,
-    crop_pct: flag.CropPct = None,
-    interpolation: flag.Interpolation = None,
-    stem: flag.Stem = None,
-    mean: flag.Mean = None,
-    std: flag.Std = None,
-    workers: flag.Workers = None,
-    skip_bad_images: flag.SkipBadImages = False,
     batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
     seed: Annotated[int, typer.Option(help="Decides random starts and intervals")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Stop after so long at each budget and say what is proven")] = None,
@@ -71,7 +58,7 @@ def attack(
     quiet: flag.Quiet = False,
 ) -> None:
     """Attack the images of a split at several budgets; accuracy, confidence and calibration under attack."""
-    check_ways(target, model, import_)
+    check_ways(target, source)
     flag.check_output(output)
     varied = takes_budget(attack)
     if eps is not None and not varied:
@@ -79,21 +66,8 @@ def attack(
     budgets, options = flag.parse_numbers("--eps", eps or BUDGETS, BUDGETS), parse_options(set or [])
     if "eps" in options:
         raise SurefootError("The budget is --eps, not --set eps.")
-    data_options = flag.data_options(
-        root=root,
-        labels=labels,
-        class_map=class_map,
-        max_images=max_images,
-        image_size=image_size,
-        crop_pct=crop_pct,
-        interpolation=interpolation,
-        workers=workers,
-        skip_bad_images=skip_bad_images,
-        split=split,
-    )
-    weights = (model, checkpoint, pretrained, import_)
-    model_options: dict[str, Any] = {"stem": stem, "mean": mean, "std": std}
-    found = find_target(target, *weights, data, data_options, **model_options, allow_code=allow_code)
+    data_options = reading.options(split, max_images=max_images)
+    found = find_target(target, source, data_options)
     place = pick_device(device)
     subject = found.model.to(place)
     batch = whole(found.data.split(split), batch_size, place)

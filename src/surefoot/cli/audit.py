@@ -31,17 +31,14 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.command()
+@flag.with_blocks
 def audit(
+    *,
     target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
-    model: flag.ModelName = None,
-    checkpoint: flag.Checkpoint = None,
-    pretrained: flag.Pretrained = False,
-    import_: flag.Import = None,
-    allow_code: flag.AllowCode = False,
+    source: flag.ModelFlags,
     predictions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Instead: logits or probabilities in .npz, .csv or .safetensors")
     ] = None,
-    data: flag.RunData = None,
     calibrate_on: Annotated[
         str | None,
         typer.Option(
@@ -64,18 +61,8 @@ def audit(
     ] = None,
     processes: Annotated[int, typer.Option(help="Processes that share the work on this machine")] = 1,
     split: flag.SplitName = "test",
-    root: flag.Root = None,
-    labels: flag.LabelFile = None,
-    class_map: flag.ClassMap = None,
+    reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    image_size: flag.ImageSize = None,
-    crop_pct: flag.CropPct = None,
-    interpolation: flag.Interpolation = None,
-    stem: flag.Stem = None,
-    mean: flag.Mean = None,
-    std: flag.Std = None,
-    workers: flag.Workers = None,
-    skip_bad_images: flag.SkipBadImages = False,
     batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
     seed: Annotated[int, typer.Option(help="Decides corruptions and intervals")] = 0,
     device: flag.Device = "auto",
@@ -93,24 +80,12 @@ def audit(
         raise SurefootError("--predictions takes no --processes.")
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
-    if sum(given is not None for given in (target, model, import_, predictions)) != 1:
+    if sum(given is not None for given in (target, source.model, source.import_, predictions)) != 1:
         raise SurefootError(f"Give {WAYS}, or --predictions.")
-    data_options = flag.data_options(
-        root=root,
-        labels=labels,
-        class_map=class_map,
-        max_images=max_images,
-        image_size=image_size,
-        crop_pct=crop_pct,
-        interpolation=interpolation,
-        workers=workers,
-        skip_bad_images=skip_bad_images,
-        split=split,
-    )
-    source = parse_source(calibrate_on)
+    data_options = reading.options(split, max_images=max_images)
+    calibration = parse_source(calibrate_on)
     if predictions is not None:
-        model_options = flag.given(mean=mean, std=std, data=data, stem=stem, checkpoint=checkpoint, pretrained=pretrained)
-        model_options |= flag.given(allow_code=allow_code)
+        model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
@@ -118,18 +93,16 @@ def audit(
         folder = output or Path("audits") / predictions.stem
         answers = Predictions.load(predictions)
         named = None if groups is None else parse_groups(groups, answers)
-        shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": source or CROSS_FIT}
+        shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": calibration or CROSS_FIT}
         shared |= {"allow_leakage": allow_leakage, "provenance": {"command": as_given()}}
         audit_predictions(answers, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet, assets)
         return
-    weights = (model, checkpoint, pretrained, import_)
-    options: dict[str, Any] = {"stem": stem, "mean": mean, "std": std, "allow_code": allow_code}
-    found = find_target(target, *weights, data, data_options, **options)
+    found = find_target(target, source, data_options)
     folder = output or found.folder
     default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
-    measured |= {"calibrate_on": source or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
+    measured |= {"calibrate_on": calibration or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
     measured["attacks"] = attack or ()
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, found.data.split(split))}
     measured["provenance"] = provenance_of(found, as_given())

@@ -22,20 +22,15 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.command()
+@flag.with_blocks
 def calibrate(
+    *,
     target: Annotated[Path, typer.Argument(help="Run folder")],
     allow_code: flag.AllowCode = False,
     method: Annotated[str, typer.Option(help=", ".join(METHODS.names))] = "temperature",
     split: Annotated[str, typer.Option(help="Split to fit on: calibration or validation")] = "calibration",
     data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
-    root: flag.Root = None,
-    labels: flag.LabelFile = None,
-    class_map: flag.ClassMap = None,
-    image_size: flag.ImageSize = None,
-    crop_pct: flag.CropPct = None,
-    interpolation: flag.Interpolation = None,
-    workers: flag.Workers = None,
-    skip_bad_images: flag.SkipBadImages = False,
+    reading: flag.DataFlags,
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Fit on train or test all the same")] = False,
     batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
     device: flag.Device = "auto",
@@ -53,16 +48,7 @@ def calibrate(
         why = "the model has seen those images" if split == "train" else "its scores there would flatter"
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
     folder = copy_folder(run, output or target.parent / f"{target.resolve().name}-{method}")
-    data_options = flag.data_options(
-        root=root,
-        labels=labels,
-        class_map=class_map,
-        image_size=image_size,
-        crop_pct=crop_pct,
-        interpolation=interpolation,
-        workers=workers,
-        skip_bad_images=skip_bad_images,
-    )
+    data_options = reading.options()
     dataset, place = data_of_run(run, target, data, data_options), pick_device(device)
     check_classes(run.class_names, dataset.class_names)
     bare = run.predictor.to(place)

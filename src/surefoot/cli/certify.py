@@ -26,32 +26,19 @@ Row = dict[str, float]
 
 
 @app.command()
+@flag.with_blocks
 def certify(
+    *,
     target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
     noise_std: Annotated[float, typer.Option(help="Standard deviation of the noise, in pixel units")] = 0.25,
     n0: Annotated[int, typer.Option(help="Draws that choose the class")] = 100,
     n: Annotated[int, typer.Option(help="Draws that bound its probability; the paper takes 100000")] = 1000,
     alpha: Annotated[float, typer.Option(help="Probability that the certificate of an image is wrong")] = 0.001,
     radii: Annotated[str, typer.Option(metavar="R,R,...", help="Radii of the table, L2 in pixel units")] = RADII,
-    model: flag.ModelName = None,
-    checkpoint: flag.Checkpoint = None,
-    pretrained: flag.Pretrained = False,
-    import_: flag.Import = None,
-    allow_code: flag.AllowCode = False,
-    data: flag.RunData = None,
+    source: flag.ModelFlags,
     split: flag.SplitName = "test",
-    root: flag.Root = None,
-    labels: flag.LabelFile = None,
-    class_map: flag.ClassMap = None,
+    reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    image_size: flag.ImageSize = None,
-    crop_pct: flag.CropPct = None,
-    interpolation: flag.Interpolation = None,
-    stem: flag.Stem = None,
-    workers: flag.Workers = None,
-    skip_bad_images: flag.SkipBadImages = False,
-    mean: flag.Mean = None,
-    std: flag.Std = None,
     batch_size: Annotated[int, typer.Option(help="Noisy images at a time")] = 256,
     seed: Annotated[int, typer.Option(help="Decides the noise")] = 0,
     device: flag.Device = "auto",
@@ -60,20 +47,8 @@ def certify(
 ) -> None:
     """Certified accuracy of the smoothed classifier: the answer that the model gives most often under Gaussian noise."""
     asked = flag.parse_numbers("--radii", radii, RADII)
-    options = flag.data_options(
-        root=root,
-        labels=labels,
-        class_map=class_map,
-        max_images=max_images,
-        image_size=image_size,
-        crop_pct=crop_pct,
-        interpolation=interpolation,
-        workers=workers,
-        skip_bad_images=skip_bad_images,
-        split=split,
-    )
-    weights = (model, checkpoint, pretrained, import_)
-    found = find_target(target, *weights, data, options, stem=stem, mean=mean, std=std, allow_code=allow_code)
+    options = reading.options(split, max_images=max_images)
+    found = find_target(target, source, options)
     place = pick_device(device)
     batch = whole(found.data.split(split), batch_size, place)
     draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": batch.indices}

@@ -28,7 +28,9 @@ GROUPS = {  # all are the published ones of the first set
 
 
 @app.command()
+@flag.with_blocks
 def corrupt(
+    *,
     data: Annotated[str, typer.Option(help="Name, folder or .npz")],
     output: Annotated[Path | None, typer.Option(help="Folder for the copies")] = None,
     preview: Annotated[Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG")] = None,
@@ -46,15 +48,8 @@ def corrupt(
     scale: Annotated[str, typer.Option(help="Constants for 32, 64 or 224 px [auto: by the images' side]")] = "auto",
     frost: Annotated[str | None, typer.Option(help="Folder of photographs of frost, or imagecorruptions")] = None,
     seed: Annotated[int, typer.Option(help="Decides the random draws")] = 0,
-    root: flag.Root = None,
-    labels: flag.LabelFile = None,
-    class_map: flag.ClassMap = None,
+    reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    image_size: flag.ImageSize = None,
-    crop_pct: flag.CropPct = None,
-    interpolation: flag.Interpolation = None,
-    workers: flag.Workers = None,
-    skip_bad_images: flag.SkipBadImages = False,
     quiet: flag.Quiet = False,
 ) -> None:
     """Write five severities of each corruption of a data set; the same command goes on where it was stopped."""
@@ -63,18 +58,7 @@ def corrupt(
     for name, value, owner, used in (("image", image, "preview", preview), ("layout", layout, "output", output)):
         if value is not None and used is None:
             raise SurefootError(f"--{name} is for --{owner}.")
-    given = flag.data_options(
-        root=root,
-        labels=labels,
-        class_map=class_map,
-        max_images=max_images,
-        crop_pct=crop_pct,
-        image_size=image_size,
-        interpolation=interpolation,
-        workers=workers,
-        skip_bad_images=skip_bad_images,
-        split=split,
-    )
+    given = reading.options(split, max_images=max_images)
     chosen = GROUPS.get(names) or tuple(name.strip() for name in names.split(","))
     loaded = load_data(data, **given)
     with frost_photographs(frost) if frost else nullcontext():

@@ -28,7 +28,9 @@ CHECKED = 64  # real images on which the file is compared with the model
 
 
 @app.command()
+@flag.with_blocks
 def export(
+    *,
     target: Annotated[Path | None, typer.Argument(help="Run folder, or a calibrated copy of one")] = None,
     format: Annotated[str, typer.Option(help="onnx, or torch for an ExportedProgram (.pt2)")] = "onnx",
     temperature: Annotated[
@@ -38,42 +40,16 @@ def export(
     fit_on: Annotated[
         str | None, typer.Option(metavar="SPLIT", help="With --temperature fit [default: calibration for a run, else test]")
     ] = None,
-    model: flag.ModelName = None,
-    checkpoint: flag.Checkpoint = None,
-    pretrained: flag.Pretrained = False,
-    import_: flag.Import = None,
-    allow_code: flag.AllowCode = False,
-    data: flag.RunData = None,
-    root: flag.Root = None,
-    labels: flag.LabelFile = None,
-    class_map: flag.ClassMap = None,
-    image_size: flag.ImageSize = None,
-    crop_pct: flag.CropPct = None,
-    interpolation: flag.Interpolation = None,
-    stem: flag.Stem = None,
-    mean: flag.Mean = None,
-    std: flag.Std = None,
-    workers: flag.Workers = None,
-    skip_bad_images: flag.SkipBadImages = False,
+    source: flag.ModelFlags,
+    reading: flag.DataFlags,
     output: Annotated[Path | None, typer.Option(help="File to write [default: model.onnx or .pt2 in the run folder]")] = None,
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
     """Write a model for other programs and check it against the original on images of its test split."""
-    data_options = flag.data_options(
-        root=root,
-        labels=labels,
-        class_map=class_map,
-        image_size=image_size,
-        crop_pct=crop_pct,
-        interpolation=interpolation,
-        workers=workers,
-        skip_bad_images=skip_bad_images,
-    )
+    data_options = reading.options()
     check_flags(format, output, temperature, fit_on)
-    weights = (model, checkpoint, pretrained, import_)
-    model_options: dict[str, Any] = {"stem": stem, "mean": mean, "std": std}
-    found = find_target(target, *weights, data, data_options, **model_options, allow_code=allow_code)
+    found = find_target(target, source, data_options)
     subject, chosen, said = tempered(found, temperature, fit_on)
     about: dict[str, Any] = {"name": found.name, "classes": list(found.data.class_names)}
     about |= {"calibration": said, "surefoot": VERSION}

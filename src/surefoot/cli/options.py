@@ -1,11 +1,15 @@
-"""Flags that several commands share, and how they become options of `load_data` and `load_model`."""
+"""Flags that several commands share, in blocks, and how they become options of `load_data` and `load_model`."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -40,6 +44,70 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only")]
 
 
+@dataclass(frozen=True)
+class DataFlags:
+    """How data are read: the same flags for every command that reads any."""
+
+    root: Root = None
+    labels: LabelFile = None
+    class_map: ClassMap = None
+    image_size: ImageSize = None
+    crop_pct: CropPct = None
+    interpolation: Interpolation = None
+    workers: Workers = None
+    skip_bad_images: SkipBadImages = False
+
+    def options(self, split: str = "test", max_images: int | None = None) -> dict[str, Any]:
+        """The flags that were given, as options of `load_data`."""
+        if max_images is not None and split != "test":
+            raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
+        return given(**{**vars(self), "image_size": parse_size(self.image_size), "max_images": max_images})
+
+
+@dataclass(frozen=True)
+class ModelFlags:
+    """Which model, if not that of a run folder, and on which data: the same flags for every command that looks at a model."""
+
+    model: ModelName = None
+    checkpoint: Checkpoint = None
+    pretrained: Pretrained = False
+    import_: Import = None
+    allow_code: AllowCode = False
+    data: RunData = None
+    stem: Stem = None
+    mean: Mean = None
+    std: Std = None
+
+    def normalisation(self) -> dict[str, Any]:
+        """`--mean` and `--std` as numbers."""
+        return given(mean=parse_channels("--mean", self.mean), std=parse_channels("--std", self.std))
+
+
+def with_blocks(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters of a block's type have become the flags of the block."""
+    hints, signature = get_type_hints(command, include_extras=True), inspect.signature(command)
+    parameters: list[inspect.Parameter] = []
+    blocks: dict[str, type[Any]] = {}
+    for parameter in signature.parameters.values():
+        kind = hints[parameter.name]
+        if not (isinstance(kind, type) and is_dataclass(kind)):
+            parameters.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        blocks[parameter.name], own = kind, get_type_hints(kind, include_extras=True)
+        for each in fields(kind):
+            flag = inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=own[each.name])
+            parameters.append(flag)
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        built = {name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in blocks.items()}
+        command(**values, **built)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
 def check_output(path: Path | None, name: str = "--output") -> None:
     """Refuse a file that cannot be written, before the work for it is done."""
     if path is None:
@@ -55,13 +123,6 @@ def given(**flags: Any) -> dict[str, Any]:
     """The flags that were given, with plain values."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     return {name: value for name, value in plain.items() if value is not None and value is not False}
-
-
-def data_options(*, image_size: str | None, split: str = "test", **flags: Any) -> dict[str, Any]:
-    """The flags that say how data are read, as options of `load_data`."""
-    if flags.get("max_images") is not None and split != "test":
-        raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
-    return given(**flags, image_size=parse_size(image_size))
 
 
 def parse_numbers(flag: str, text: str, example: str) -> list[float]:

@@ -40,43 +40,30 @@ class Target:
     run: Run | None = None
 
 
-def find_target(
-    target: Path | None,
-    model: str | None,
-    checkpoint: Path | None,
-    pretrained: bool,
-    import_: str | None,
-    data: str | None,
-    data_options: dict[str, Any],
-    *,
-    stem: str | None = None,
-    mean: str | None = None,
-    std: str | None = None,
-    allow_code: bool = False,
-) -> Target:
+def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
     """The one model that the flags name, with its data."""
-    check_ways(target, model, import_)
-    if allow_code and target is None:
+    check_ways(target, source)
+    if source.allow_code and target is None:
         raise SurefootError("--allow-code is for a run folder.")
-    for name in flag.given(stem=stem, checkpoint=checkpoint, pretrained=pretrained):
-        if model is None:
+    for name in flag.given(stem=source.stem, checkpoint=source.checkpoint, pretrained=source.pretrained):
+        if source.model is None:
             raise SurefootError(f"--{name} is for --model.")
-    normalisation = flag.given(mean=flag.parse_channels("--mean", mean), std=flag.parse_channels("--std", std))
+    normalisation = source.normalisation()
     if target is not None:
         if normalisation:
             raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
-        return from_run(target, data, data_options, allow_code)
-    if data is None:
+        return from_run(target, source.data, data_options, source.allow_code)
+    if source.data is None:
         raise SurefootError("--data must be given with --model and --import.")
-    if model is not None:
-        model_options = {**normalisation, **flag.given(stem=stem)}
-        return from_name(model, checkpoint, pretrained, data, data_options, model_options)
-    return from_import(import_ or "", data, data_options, normalisation)
+    if source.model is not None:
+        model_options = {**normalisation, **flag.given(stem=source.stem)}
+        return from_name(source.model, source.checkpoint, source.pretrained, source.data, data_options, model_options)
+    return from_import(source.import_ or "", source.data, data_options, normalisation)
 
 
-def check_ways(target: Path | None, model: str | None, import_: str | None) -> None:
+def check_ways(target: Path | None, source: flag.ModelFlags) -> None:
     """Exactly one way to name a model."""
-    if sum(given is not None for given in (target, model, import_)) != 1:
+    if sum(given is not None for given in (target, source.model, source.import_)) != 1:
         raise SurefootError(f"Give {WAYS}.")
 
 

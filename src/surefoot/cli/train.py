@@ -25,7 +25,9 @@ DATA, MODEL, OBJECTIVE = "digits", "small-resnet", "cross-entropy"
 
 
 @app.command()
+@flag.with_blocks
 def train(
+    *,
     data: Annotated[str | None, typer.Option(help=f"Name, folder or .npz [default: {DATA}]")] = None,
     model: Annotated[str | None, typer.Option(help=f"Any timm name, torchvision/NAME, or {MODEL} [default: {MODEL}]")] = None,
     objective: Annotated[
@@ -50,18 +52,11 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Decides weights, order and noise [default: 0]")] = None,
     pretrained: Annotated[bool, typer.Option("--pretrained", help="Start from the model's published weights")] = False,
     checkpoint: Annotated[Path | None, typer.Option(help="Start from these weights")] = None,
-    root: flag.Root = None,
-    labels: flag.LabelFile = None,
-    class_map: flag.ClassMap = None,
+    reading: flag.DataFlags,
     fraction: Annotated[float | None, typer.Option(help="A stratified share of the training images")] = None,
-    image_size: flag.ImageSize = None,
-    crop_pct: flag.CropPct = None,
-    interpolation: flag.Interpolation = None,
     stem: flag.Stem = None,
     mean: flag.Mean = None,
     std: flag.Std = None,
-    workers: flag.Workers = None,
-    skip_bad_images: flag.SkipBadImages = False,
     recipe: Annotated[Path | None, typer.Option(help="YAML file; flags and --set win over it")] = None,
     allow_code: flag.AllowCode = False,
     set: Annotated[
@@ -74,19 +69,9 @@ def train(
     quiet: flag.Quiet = False,
 ) -> None:
     """Train a classifier; `surefoot list` shows every name and option."""
-    size, names = flag.parse_size(image_size), {"data": data, "model": model, "objective": objective}
+    names = {"data": data, "model": model, "objective": objective}
     sections = {
-        "data": flag.given(
-            root=root,
-            labels=labels,
-            class_map=class_map,
-            fraction=fraction,
-            image_size=size,
-            crop_pct=crop_pct,
-            interpolation=interpolation,
-            workers=workers,
-            skip_bad_images=skip_bad_images,
-        ),
+        "data": {**reading.options(), **flag.given(fraction=fraction)},
         "model": flag.given(
             pretrained=pretrained,
             checkpoint=checkpoint,
