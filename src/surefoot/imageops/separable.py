@@ -16,6 +16,7 @@ from ..types import Images
 BORDERS = ("edge", "mirror", "reflect")  # aaa|abc, cb|abc (the edge is not repeated), ba|abc
 
 
+SMALL = 32 * 32  # pixels, up to which a sum of zooms is one matrix
 BLOCK = 32  # rows of a matrix that are worked on together
 Blocks = list[tuple[slice, slice, Tensor]]
 
@@ -76,7 +77,10 @@ def zoom_matrix(side: int, factor: float) -> Tensor:
 
 
 def zoom_sum(images: Images, factors: tuple[float, ...]) -> Images:
-    """The sum of the images zoomed by each factor, block by block as in `apply`."""
+    """The sum of the images zoomed by each factor, block by block as in `apply`; for small images in one product."""
+    if images.shape[2] * images.shape[3] <= SMALL:
+        whole = zoom_product(*images.shape[2:], factors, images.dtype, images.device)
+        return (images.flatten(2) @ whole).view_as(images)
     rows, columns = (zoom_blocks(side, factors, images.dtype, images.device) for side in images.shape[2:])
     result = torch.empty_like(images)
     for across, before, part in columns:
@@ -85,6 +89,15 @@ def zoom_sum(images: Images, factors: tuple[float, ...]) -> Images:
         for down, above, own in rows:
             result[..., down, across] = own.transpose(0, 1).flatten(1) @ wide[:, :, :, above].flatten(2, 3)
     return result
+
+
+@lru_cache(maxsize=32)
+def zoom_product(height: int, width: int, factors: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The sum over factors as one matrix from all pixels to all pixels."""
+    whole = torch.zeros(height * width, height * width, dtype=torch.float64)
+    for factor in factors:
+        whole += torch.kron(zoom_matrix(height, factor), zoom_matrix(width, factor))
+    return whole.mT.to(device, dtype).contiguous()
 
 
 @lru_cache(maxsize=32)
