@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score, top_k_accuracy_score
 
 from surefoot.calibration import Predictions, difference, reliability, scores
-from surefoot.calibration.bootstrap import estimate
+from surefoot.calibration.bootstrap import estimate, norm_estimate
 from surefoot.calibration.scoring import NAMES, estimates
 from surefoot.errors import SurefootError, UnknownName
 
@@ -372,3 +372,15 @@ def test_intervals_of_ece_have_their_coverage(gap, images):
 def test_an_interval_contains_its_estimate_also_where_all_draws_are_beside_it():
     found = estimate(0.4, torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64))
     assert (found.low, found.high) == pytest.approx((0.105, 0.4))
+
+
+def test_the_interval_of_a_norm_by_hand():
+    """One gap far above its noise: 1.96 deviations to each side. Gaps that may be noise alone: one side has all of the 5 %."""
+    noise = torch.randn(4000, 400, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    one = norm_estimate(torch.tensor([20.0], dtype=torch.float64), 20 + noise[:, :1], lambda gaps: gaps.abs().sum(-1))
+    assert (one.low, one, one.high) == pytest.approx((18.04, 20, 21.96), abs=0.1)
+    for level, is_zero in ((0.94, True), (0.96, False)):
+        gaps = (noise.abs().sum(1).quantile(level) / 400).expand(400)
+        found = norm_estimate(gaps, gaps + noise, lambda gaps: gaps.abs().sum(-1))
+        assert (found.low == 0) is is_zero
+        assert found.high == found

@@ -144,3 +144,24 @@ def test_motion_blur_of_a_point_is_half_a_gaussian_along_a_line():
     assert found[20, 12:21].flip(0).numpy() == pytest.approx(expected, abs=1e-6)
     assert found.sum().item() == pytest.approx(1, abs=1e-5)
     assert found[20, 21:].abs().max() < 1e-6
+
+
+@pytest.mark.parametrize(("side", "sigma"), [(24, 0.7), (40, 1.0), (70, 2.0)])
+def test_rims_are_those_of_canny_pixel_by_pixel(side, sigma):
+    """Weak edges that hang on strong ones included, of which there are some."""
+    from surefoot.imageops.canny import canny
+
+    draws = np.random.default_rng(side)
+    layers = np.stack([plain.gaussian(draws.normal(0.65, 0.3, (side, side)), sigma) for _ in range(6)])
+    drops = np.floor(np.clip(np.where(layers < 0.69, 0.6 * layers, layers), 0, 1) * 255)  # weak slopes beside steep ones
+    found = canny(torch.from_numpy(drops)[:, None], 50, 150)[:, 0].numpy()
+    assert np.array_equal(found, np.stack([plain.canny(layer, 50, 150) for layer in drops]))
+    assert (found & ~canny(torch.from_numpy(drops)[:, None], 150, 150)[:, 0].numpy()).any()
+
+
+def test_flakes_of_snow_are_whole_levels():
+    """Without their fall, on black, what is added is the layer and the layer turned: each in 8 bits."""
+    settings = {**constants("snow", 5, "32"), "radius": 0, "keep": 1}
+    flakes = CORRUPTIONS.load("snow")(torch.zeros(4, 3, 32, 32), settings, ImageDraws(0, "snow", torch.arange(4))) * 255
+    assert flakes.max() > 100
+    assert torch.allclose(flakes, flakes.round(), atol=1e-3)
