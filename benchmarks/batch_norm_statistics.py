@@ -10,11 +10,11 @@ import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
 import surefoot as sf
+from surefoot.auditing.passes import measure
 from surefoot.data.augmentation import Augmentation
+from surefoot.measurements.context import Context
+from surefoot.measurements.registry import build
 from surefoot.seeds import generator
-from surefoot.studies.answer_measurements import clean
-from surefoot.studies.corruption_measurements import corruptions
-from surefoot.studies.subjects import Subject
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("runs", nargs="+")
@@ -37,8 +37,9 @@ def clean_statistics(run, data):
 
 
 def scores(run, data):
-    subject = Subject(run.recipe, run.model, run.objective, run.model, data, torch.device("cpu"))
-    found = {"clean": clean(subject), "corrupted": corruptions(subject, max_images=arguments.max_images)}
+    context = Context(run.model, data, data.test, torch.device("cpu"), calibrate_on="calibration", intervals=0)
+    wanted = {"clean": build("clean", {}), "corrupted": build("corruptions", {"max_images": arguments.max_images})}
+    found = {name: each.numbers(measure(context, each, name)) for name, each in wanted.items()}
     return "  ".join(f"{name} {100 * each['accuracy']:.1f} % (ECE {100 * each['ece']:.1f} %)" for name, each in found.items())
 
 

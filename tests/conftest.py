@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,16 @@ def run(digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def quicker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quick audit that is quicker still: few images, three corruptions, one attack."""
-    few = {"corruption_images": 40, "attack_images": 30, "geometry_images": 20, "curvature_draws": 2}
-    chosen = {"corruptions": ("gaussian_noise", "gaussian_blur", "contrast"), "severities": (1, 3, 5), "attacks": ("fgsm",)}
-    monkeypatch.setitem(depths.DEPTHS, "quick", replace(depths.DEPTHS["quick"], **few, **chosen))
+    chosen = ("gaussian_noise", "gaussian_blur", "contrast")
+    quick = depths.Depth(
+        "quick",
+        {
+            "corruptions": {"names": chosen, "severities": (1, 3, 5), "max_images": 40},
+            "attacks": {"names": ("fgsm",), "max_images": 30},
+            **depths.geometry(20, 2),
+        },
+    )
+    monkeypatch.setitem(depths.DEPTHS, "quick", quick)
 
 
 @dataclass(frozen=True)
@@ -112,3 +119,22 @@ def terminal(monkeypatch):
     """A terminal of 80 columns, as rich is told of one."""
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "TERM": "xterm"}.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, recwarn: Any) -> Iterator[Any]:
+    """A head that computes nothing and two nodes of one processor each."""
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    small = {"object_store_memory": 80 * 2**20}
+    notice = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 5}
+    head = {"num_cpus": 0, "include_dashboard": False, "_system_config": notice, **small}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
+    monkeypatch.setenv("RAY_ADDRESS", made.address)
+    yield made, nodes
+    ray.shutdown()
+    made.shutdown()

@@ -1,12 +1,17 @@
-"""A small audit made up by hand, as plain values and as a folder."""
+"""A small audit made up by hand, as plain values and as a folder with a table."""
 
 import copy
 import json
 
+import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot.files import write_tensors
+from surefoot.auditing.table import FOLDER, part_path, schema_of, write_part
+from surefoot.measurements.base import CLEAN
+from surefoot.measurements.columns import columns_of
+
+CELLS = tuple(f"{name}/{severity}" for name in ("gaussian_noise", "fog") for severity in (1, 3))
 
 
 def number(value, half=0.01):
@@ -48,20 +53,30 @@ def audit(name="a", accuracy=0.9, ece=0.02, depth="quick", **corrupted):
     )  # fmt: skip
 
 
-def predictions(seed, scale=1.0, count=200):
-    """Answers of which some are right, the same labels for every seed."""
+def predictions(seed, scale=1.0, count=200, sure=2.0):
+    """Predictions of which some are right, the same labels for every seed; `sure` is how far the label stands out."""
     draws = torch.Generator().manual_seed(seed)
     labels = torch.randint(3, (count,), generator=torch.Generator().manual_seed(99))
-    logits = torch.randn(count, 3, generator=draws) + 2 * torch.nn.functional.one_hot(labels, 3)
+    logits = torch.randn(count, 3, generator=draws) + sure * torch.nn.functional.one_hot(labels, 3)
     return sf.Predictions.from_logits(scale * logits, labels, indices=torch.arange(count) + 7)
 
 
-def write(folder, plain, answers=None, draws=None):
-    """The folder of an audit."""
+def rows_of(given, temperature=None):
+    """The rows of a table."""
+    temperatures = None if temperature is None else torch.full((len(given),), temperature)
+    return {"index": given.indices.numpy(), **columns_of(given.logits, given.labels, temperatures)}
+
+
+def write(folder, plain, given=None, names=None, key=None, temperature=None):
+    """The folder of an audit; `given` are its predictions, of clean images or by condition, and `names` the ids by index."""
     folder.mkdir(parents=True, exist_ok=True)
-    if answers is not None:
-        answers.save(folder / "audit-data" / "predictions.safetensors")
-    if draws is not None:
-        write_tensors(folder / "audit-data" / "draws.safetensors", draws)
+    if given is not None:
+        by_condition = given if isinstance(given, dict) else {CLEAN: given}
+        names = names or {index: f"test/{index}.png" for index in by_condition[CLEAN].indices.tolist()}
+        plain["subject"]["table"] = key or f"key-of-{plain['subject']['name']}"
+        part = {name: rows_of(each, temperature) for name, each in by_condition.items()}
+        part[CLEAN]["logits"] = by_condition[CLEAN].logits.numpy().astype(np.float32)
+        place = part_path(folder / "audit-data" / FOLDER, 0)
+        write_part(place, part, names, schema_of([], 3), plain["subject"]["table"])
     (folder / "audit.json").write_text(json.dumps(plain))
     return folder

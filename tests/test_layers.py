@@ -9,12 +9,12 @@ import surefoot
 
 SOURCE = Path(surefoot.__file__).parent
 SHARED = [
-    *("version", "errors", "files", "allocator", "schemas", "registry", "seeds", "intervals"),
-    *("types", "plain", "storage", "progress", "metrics"),
+    *("version", "errors", "files", "allocator", "schemas", "registry", "keys", "seeds", "intervals"),
+    *("types", "plain", "storage", "progress", "metrics", "cluster"),
 ]
 ROOMS = [
     *("imageops", "data", "models", "views", "corruptions", "calibration", "attacks", "objectives"),
-    *("training", "geometry", "auditing", "studies", "report", "cli"),
+    *("training", "geometry", "measurements", "auditing", "studies", "report", "cli"),
 ]
 ORDER = dict.fromkeys(SHARED, 0) | {name: place for place, name in enumerate(ROOMS, 1)}
 

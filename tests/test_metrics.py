@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.auditing.comparing import CLEAN, MCE, OTHERS
+from surefoot.auditing.comparing import MCE
 from surefoot.auditing.gating import USUAL
 from surefoot.auditing.naming import good_direction
+from surefoot.auditing.shared_images import CLEAN_SCORES, MEANS, SCALED_ECE
 from surefoot.calibration.scoring import NAMES
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.metrics import (
@@ -74,7 +75,7 @@ def test_numbers_of_the_committed_cells_are_known():
 
 def test_what_a_gate_and_a_comparison_judge_has_a_direction():
     attacks = [f"attacks.fgsm.{score}" for score in ("success_rate", "robust_accuracy")]
-    for path in (*USUAL, *OTHERS, MCE, *attacks, *(f"calibration.{score}" for score in CLEAN)):
+    for path in (*USUAL, SCALED_ECE, *MEANS, MCE, *attacks, *(f"calibration.{score}" for score in CLEAN_SCORES)):
         assert good_direction(path) in (UP, DOWN), path
     with pytest.raises(SurefootError, match="give a bound"):
         good_direction("calibration.signed_error")

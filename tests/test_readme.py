@@ -46,12 +46,12 @@ def test_json_and_quiet_are_where_the_readme_says(surefoot):
     from surefoot.cli.main import COMMANDS
 
     text = (ROOT / "README.md").read_text()
-    assert "(`gate` and the tables of `study` have `--format` instead, `corrupt` writes files alone)" in text
+    assert "(`gate`, `table` and the tables of `study` have `--format` instead, `corrupt` writes files alone)" in text
     assert "`list` and `doctor` have no `--quiet`" in text
     shown = {name: surefoot(name, "--help").out for name in COMMANDS if name != "study"}
-    assert [name for name in shown if "--json" not in shown[name]] == ["gate", "corrupt"]
+    assert [name for name in shown if "--json" not in shown[name]] == ["table", "gate", "corrupt"]
     assert [name for name in shown if "--quiet" not in shown[name]] == ["list", "doctor"]
-    assert "--format" in shown["gate"]
+    assert all("--format" in shown[name] for name in ("table", "gate"))
     assert all(flag in surefoot("study", "run", "--help").out for flag in ("--format", "--quiet"))
 
 

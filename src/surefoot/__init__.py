@@ -11,9 +11,9 @@ from .version import VERSION as __version__
 
 if TYPE_CHECKING:
     from . import attacks, calibration, corruptions, geometry, objectives, views
+    from .auditing.audit import audit
     from .auditing.comparing import compare
-    from .auditing.measuring import audit
-    from .auditing.predicted import audit_predictions
+    from .auditing.predictions import audit_predictions
     from .data.loading import load_data
     from .models.adapting import adapt
     from .models.classifier import Classifier
@@ -30,8 +30,8 @@ _HOME = {
     "load_run": "training.runs",
     "adapt": "models.adapting",
     "fit": "training.loop",
-    "audit": "auditing.measuring",
-    "audit_predictions": "auditing.predicted",
+    "audit": "auditing.audit",
+    "audit_predictions": "auditing.predictions",
     "compare": "auditing.comparing",
     "write_page": "report.page",
     "export": "models.exporting",

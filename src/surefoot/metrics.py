@@ -379,7 +379,7 @@ def path_label(path: str) -> str:
     part, *rest = path.split(".")
     metric = facts(path)
     if part == "attacks" and len(rest) > 1:
-        return f"{rest[0]} {metric.label}"
+        return f"{'.'.join(rest[:-1])} {metric.label}"
     if part == "temperature" and rest[:1] == ["calibration"]:
         return f"{metric.label} after temperature scaling"
     damaged = metric in PREDICTIONS.values() and (part == "corruptions" or "corrupted_" in path)

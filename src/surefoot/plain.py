@@ -7,16 +7,15 @@ import math
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from .types import Estimate
+from .intervals import Estimate
 
 
 def plain(value: Any) -> Any:
     """Dataclasses and estimates as dictionaries, arrays and tuples as lists, and None for a number that is not defined."""
     if isinstance(value, Estimate):
         return {"value": plain(float(value)), "low": plain(value.low), "high": plain(value.high)}
-    if isinstance(value, Tensor):
+    if type(value).__module__ == "torch" and hasattr(value, "detach"):  # a tensor, without importing torch
         return plain(value.detach().cpu().tolist())
     if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())

@@ -10,7 +10,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 from .errors import SurefootError, UnknownName
@@ -38,21 +40,42 @@ class Own:
 
 
 class Registry:
-    """A frozen table of entries of one kind; importing it imports none of them. Without `own` its names are all there are."""
+    """A frozen table of entries of one kind; importing it imports none of them. Without `own` its names are all there are.
 
-    def __init__(self, kind: str, rows: Iterable[tuple[str, str, str]], own: Own | None = None) -> None:
-        self.kind, self.own = kind, own
-        self._entries: dict[str, Entry] = {}
+    Installed packages add rows by entry points of `group`; they are looked up when a name is not one of ours.
+    """
+
+    def __init__(
+        self, kind: str, rows: Iterable[tuple[str, str, str]], own: Own | None = None, group: str | None = None
+    ) -> None:
+        self.kind, self.own, self.group = kind, own, group
+        self._rows: dict[str, Entry] = {}
         for name, target, help in rows:
-            if name in self._entries:
+            if name in self._rows:
                 raise SurefootError(f"{kind} '{name}' is registered twice.")
-            self._entries[name] = Entry(name, target, help)
+            self._rows[name] = Entry(name, target, help)
+
+    @property
+    def ours(self) -> list[str]:
+        """The names that this package has."""
+        return list(self._rows)
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry]:
+        """Our rows, and those of installed packages."""
+        found = dict(self._rows)
+        for point in entry_points(group=self.group) if self.group else ():
+            if point.name in found:
+                raise SurefootError(f"{self.kind} '{point.name}' of '{point.value}' is registered twice.")
+            by = point.dist.name if point.dist is not None else point.module
+            found[point.name] = Entry(point.name, point.value, f"from {by}")
+        return found
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._rows or name in self._entries
 
     @property
     def names(self) -> list[str]:
@@ -60,12 +83,15 @@ class Registry:
 
     def load(self, name: str) -> Any:
         """The object called `name`, or the user's own as `package.module:attribute`, if it is of the right kind."""
+        if name in self._rows:
+            return import_target(self.kind, self._rows[name].target)
         if name in self._entries:
-            return import_target(self.kind, self._entries[name].target)
-        if self.own is None or ":" not in name:
+            found = import_target(self.kind, self._entries[name].target)
+        elif self.own is None or ":" not in name:
             raise UnknownName(self.kind, name, self.names)
-        found = import_own(self.kind, name)
-        if not self.own.holds(found):
+        else:
+            found = import_own(self.kind, name)
+        if self.own is not None and not self.own.holds(found):
             raise SurefootError(f"{self.kind} '{name}' must be {self.own.rule}.")
         return found
 

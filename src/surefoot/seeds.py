@@ -7,23 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from hashlib import blake2b
-from operator import index
 
 import torch
 from torch import Tensor
 
 from .errors import require
+from .keys import Key as Key
+from .keys import derive as derive
 
-Key = int | str
 THREADED = 1 << 15  # numbers for an image; for fewer, threads cost more than they gain
-
-
-def derive(*keys: Key) -> int:
-    """A 63-bit seed from a list of keys such as (seed, epoch, step, "order")."""
-    plain = tuple(key if isinstance(key, str) else index(key) for key in keys)  # numpy's 0 is 0 too
-    digest = blake2b(repr(plain).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
 
 
 def generator(*keys: Key, device: torch.device | str = "cpu") -> torch.Generator:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .errors import NotFiniteScores, SurefootError, require
+from .intervals import Estimate as Estimate
 
 Images: TypeAlias = Tensor  # float in [0, 1], batch x channels x height x width
 Labels: TypeAlias = Tensor  # int64, batch
@@ -28,6 +29,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __getitem__(self, rows: Tensor | slice) -> Batch:
+        """Some of the images."""
+        here = rows if isinstance(rows, slice) else rows.to(self.images.device)
+        return Batch(self.images[here], self.labels[here], self.indices[rows])
 
 
 @dataclass(frozen=True)
@@ -48,24 +54,6 @@ class Terms:
     total: Tensor
     parts: dict[str, Tensor]
     logits: Logits
-
-
-class Estimate(float):
-    """A number with its 95 % interval; it is a float wherever one is wanted."""
-
-    low: float
-    high: float
-
-    def __new__(cls, value: float, low: float, high: float) -> Estimate:
-        self = super().__new__(cls, value)
-        self.low, self.high = float(low), float(high)
-        return self
-
-    def __repr__(self) -> str:
-        return f"{float(self):.4g} [{self.low:.4g}, {self.high:.4g}]"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Estimate, (float(self), self.low, self.high))
 
 
 @dataclass(frozen=True)

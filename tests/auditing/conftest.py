@@ -3,28 +3,26 @@
 import pytest
 import torch
 
-from surefoot.auditing.depths import Depth
+from surefoot.auditing.depths import Depth, geometry
 
 
 @pytest.fixture(scope="session")
 def small() -> Depth:
+    few = {"max_images": 40}
     return Depth(
         "small",
-        severities=(1, 4),
-        corruption_images=60,
-        gaussian_levels=(8 / 255,),
-        uniform_levels=(0.06,),
-        noise_draws=2,
-        occlusions=("occlusion", "down_up_sampling+stripes"),
-        attacks=("fgsm",),
-        attack_images=40,
-        curve_budgets=(0, 2 / 255),
-        masking_images=0,
-        geometry_images=40,
-        curvature_draws=2,
-        certified_images=0,
-        corruptions=("gaussian_noise", "contrast"),
-    )
+        {
+            "corruptions": {"names": ("gaussian_noise", "contrast"), "severities": (1, 4), "max_images": 60},
+            "noise": {"levels": (8,), "draws": 2, "max_images": 60},
+            "noise-uniform": {
+                "measurement": "noise", "levels": (15.3,), "distribution": "uniform", "draws": 2, "max_images": 60,
+            },
+            "occlusions": {"draws": 1, "max_images": 60},
+            "attacks": {"names": ("fgsm",), **few},
+            "security-curve": {"budgets": (0, 2), **few},
+            **geometry(40, 2),
+        },
+    )  # fmt: skip
 
 
 class Squared(torch.nn.Module):

@@ -1,24 +1,27 @@
-"""Paired differences against a plain bootstrap, alignment of images, Holm's correction, mCE by hand."""
+"""Paired differences against a plain bootstrap, images in common, Holm's correction, mCE by hand."""
 
 import copy
-import json
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import small_audits as small
 import surefoot as sf
-from surefoot.attacks.attempts import AttackResult
-from surefoot.auditing.aligning import align, name_apart, read_compared
-from surefoot.auditing.attacking import attack_draws, attack_record
-from surefoot.auditing.comparing import MCE, Difference, compare, with_real
-from surefoot.auditing.depths import DEPTHS
-from surefoot.auditing.pairing import load_draws
-from surefoot.calibration.calibrators import digest_of
+from surefoot.auditing.comparing import MCE, Difference, compare, name_apart, paired_scores, read_compared, with_real
+from surefoot.auditing.depths import Depth
+from surefoot.auditing.shared_images import Drawing
+from surefoot.calibration.bootstrap import resamples
 from surefoot.errors import SurefootError
+from surefoot.measurements.attacks import summarise_attack
 from surefoot.plain import plain
+from surefoot.types import Predictions
 
 
 @pytest.fixture
@@ -29,17 +32,57 @@ def pair(tmp_path):
     return [read_compared(one), read_compared(two / "audit.json")]
 
 
+def damaged(seed, sure=1.0, seen=None, attacked=None):
+    """Predictions under every condition of the small audits: clean ones of 200 images, corruptions and the attack of fewer."""
+    found = {"clean": small.predictions(seed)}
+    for place, name in enumerate(small.CELLS):
+        found[name] = small.predictions(10 * seed + place, sure=sure)[: seen or 120]
+    found["pgd-weak"] = small.predictions(100 + seed, sure=sure)[: attacked or 80]
+    return found
+
+
+@pytest.fixture
+def damaged_pair(tmp_path):
+    given = [damaged(1), damaged(2, sure=1.5)]
+    folders = [small.write(tmp_path / name, small.audit(name), each) for name, each in zip("ab", given, strict=True)]
+    return [read_compared(folder) for folder in folders], given
+
+
 def by_name(found):
     return {item.name.removeprefix("calibration."): item for item in found.differences}
 
 
+def weights_of(indices):
+    """How often each image counts in every draw."""
+    return np.concatenate(list(resamples(np.asarray(indices), 0)))
+
+
+def plain_difference(first, second, indices):
+    """Of means of one number per image: the value and the percentiles of the draws, in the plainest way."""
+    weights = weights_of(indices)
+    gap = np.asarray(second, float) - np.asarray(first, float)
+    draws = weights @ gap / weights.sum(1)
+    return gap.mean(), *np.quantile(draws, [0.025, 0.975])
+
+
+def ends_of(item):
+    return item.value, item.low, item.high
+
+
+def right(given):
+    return given.correct.double().numpy()
+
+
 def test_clean_differences_are_those_of_the_paired_bootstrap(pair):
     found = by_name(compare(pair))
-    plain = sf.calibration.difference(pair[1].predictions, pair[0].predictions, names=["nll", "ece", "accuracy"])
+    first, second = small.predictions(1), small.predictions(1, scale=0.1)
+    known = sf.calibration.difference(second, first, names=["nll", "ece", "accuracy"])
     for name in ("nll", "ece", "accuracy"):
         item = found[name]
-        assert (item.value, item.low, item.high) == pytest.approx((plain[name], plain[name].low, plain[name].high))
+        assert ends_of(item) == pytest.approx((known[name], known[name].low, known[name].high), abs=1e-6)
         assert item.paired
+    losses = [torch.nn.functional.cross_entropy(each.logits, each.labels, reduction="none") for each in (first, second)]
+    assert ends_of(found["nll"]) == pytest.approx(plain_difference(*losses, first.indices), abs=1e-6)
     assert (found["accuracy"].value, found["accuracy"].real, found["accuracy"].better) == (0, False, 0)
     assert (found["nll"].real, found["nll"].better) == (True, -1)
     assert (found["ece"].real, found["ece"].better) == (True, -1)
@@ -49,10 +92,10 @@ def test_folders_are_read(pair):
     assert sf.compare([pair[0].folder, str(pair[1].folder / "audit.json")]) == compare(pair)
 
 
-def test_without_draws_the_rest_is_unpaired_and_as_wide_as_both_intervals(pair):
+def test_without_rows_under_corruptions_they_are_unpaired_and_as_wide_as_both_intervals(pair):
     """By hand: 0.7 +- 0.01 and 0.75 +- 0.01 give 0.05 +- 0.02."""
     item = by_name(compare(pair))["corruptions.mean_accuracy"]
-    assert (item.value, item.low, item.high) == pytest.approx((0.05, 0.03, 0.07))
+    assert ends_of(item) == pytest.approx((0.05, 0.03, 0.07))
     assert not item.paired
     assert item.real
     shown = compare(pair).for_page()
@@ -60,23 +103,77 @@ def test_without_draws_the_rest_is_unpaired_and_as_wide_as_both_intervals(pair):
     assert "calibration.nll" in {row["name"] for row in shown}
 
 
-def test_with_draws_of_the_same_images_the_rest_is_paired(tmp_path):
-    draws = torch.rand(1000, generator=torch.Generator().manual_seed(0))
-    found = []
-    for name, shift in (("a", 0.0), ("b", 0.05)):
-        kept = {"corruptions.mean_accuracy": draws + shift, "corruptions.fog.accuracy": draws * 0 + 0.8 + 2 * shift}
-        kept["corruptions.gaussian_noise.accuracy"] = draws * 0 + 0.6
-        plain = small.audit(name, fog=0.8 + 2 * shift)
-        found.append(read_compared(small.write(tmp_path / name, plain, small.predictions(1), kept)))
-    item = by_name(compare(found))["corruptions.mean_accuracy"]
-    assert (item.value, item.low, item.high) == pytest.approx((0.05, 0.05, 0.05), abs=1e-6)  # every draw agrees
+def test_corruptions_and_attacks_are_those_of_the_paired_bootstrap(damaged_pair):
+    """Means over conditions, rates among the images that were right, and mCE, each from the draws of its own images."""
+    models, (one, two) = damaged_pair
+    found = compare(models)
+    items = by_name(found)
+    assert found.notes == []
+    means = [np.mean([right(given[cell]) for cell in small.CELLS], 0) for given in (one, two)]
+    item = items["corruptions.mean_accuracy"]
+    assert ends_of(item) == pytest.approx(plain_difference(*means, one["fog/1"].indices))
     assert item.paired
-    mce = by_name(compare(found))[MCE]
-    assert (mce.value, mce.low) == pytest.approx((-0.25, -0.25), abs=1e-5)
-    found[1].audit["attacks"]["my.module:attack"] = found[1].audit["attacks"]["pgd-weak"]
-    assert by_name(compare(found))["corruptions.mean_accuracy"].paired  # an attack that only one has does not matter
-    found[1].audit["subject"]["seed"] = 1
-    assert not by_name(compare(found))["corruptions.mean_accuracy"].paired
+    assert found.values["corruptions.mean_accuracy"] == pytest.approx({"a": means[0].mean(), "b": means[1].mean()})
+    few = one["pgd-weak"].indices
+    kept = [right(given["clean"][:80]) * right(given["pgd-weak"]) for given in (one, two)]
+    assert ends_of(items["attacks.pgd-weak.robust_accuracy"]) == pytest.approx(plain_difference(*kept, few))
+    weights = weights_of(few)
+    rates, draws = [], []
+    for given, still in zip((one, two), kept, strict=True):
+        before = right(given["clean"][:80])
+        rates.append(1 - still.sum() / before.sum())
+        draws.append(1 - weights @ still / (weights @ before))
+    expected = rates[1] - rates[0], *np.quantile(draws[1] - draws[0], [0.025, 0.975])
+    assert ends_of(items["attacks.pgd-weak.success_rate"]) == pytest.approx(expected)
+
+
+def test_paired_mce_by_hand(damaged_pair):
+    models, given = damaged_pair
+    errors = [
+        [1 - np.mean([right(each[f"{name}/{k}"]) for k in (1, 3)], 0) for name in ("gaussian_noise", "fog")] for each in given
+    ]
+    weights = weights_of(given[0]["fog/1"].indices)
+    drawn = [[weights @ error / weights.sum(1) for error in side] for side in errors]
+    value = np.mean([b.mean() / a.mean() for a, b in zip(*errors, strict=True)]) - 1
+    draws = np.mean([b / a for a, b in zip(*drawn, strict=True)], 0) - 1
+    item = by_name(compare(models))[MCE]
+    assert ends_of(item) == pytest.approx((value, *np.quantile(draws, [0.025, 0.975])))
+    assert (item.paired, item.better) == (True, 1)
+
+
+def test_an_attack_that_only_one_has_does_not_matter(damaged_pair):
+    models, _ = damaged_pair
+    models[1].audit["attacks"]["my.module:attack"] = models[1].audit["attacks"]["pgd-weak"]
+    found = by_name(compare(models))
+    assert found["corruptions.mean_accuracy"].paired
+    assert not any("my.module" in name for name in found)
+
+
+def test_fewer_images_under_a_condition(tmp_path, damaged_pair):
+    """The second put 50 and 20 of them under corruptions and the attack; draws are of what both saw."""
+    models, (one, _) = damaged_pair
+    two = damaged(2, seen=50, attacked=20)
+    found = compare([models[0], read_compared(small.write(tmp_path / "c", small.audit("c"), two))])
+    assert found.notes == [
+        "Under corruptions the audits saw 120 and 50 images; 50 that all saw are compared.",
+        "Under pgd-weak the audits saw 80 and 20 images; 20 that all saw are compared.",
+    ]
+    means = [np.mean([right(given[cell][:50]) for cell in small.CELLS], 0) for given in (one, two)]
+    assert ends_of(by_name(found)["corruptions.mean_accuracy"]) == pytest.approx(plain_difference(*means, range(7, 57)))
+    robust = [right(given["clean"][:20]) * right(given["pgd-weak"][:20]) for given in (one, two)]
+    item = by_name(found)["attacks.pgd-weak.robust_accuracy"]
+    assert ends_of(item) == pytest.approx(plain_difference(*robust, range(7, 27)))
+
+
+def test_conditions_on_no_common_images_are_not_paired(tmp_path, damaged_pair):
+    models, _ = damaged_pair
+    two = damaged(2)
+    two["pgd-weak"] = small.predictions(102)[100:150]
+    found = compare([models[0], read_compared(small.write(tmp_path / "c", small.audit("c"), two))])
+    assert found.notes == ["Under pgd-weak no two images were seen by all: no difference there is paired."]
+    items = by_name(found)
+    assert not items["attacks.pgd-weak.success_rate"].paired
+    assert items["corruptions.mean_accuracy"].paired
 
 
 def test_mce_relative_to_the_first_by_hand(pair):
@@ -97,30 +194,64 @@ def test_mce_leaves_out_what_the_first_never_gets_wrong(pair):
     assert math.isfinite(item.high)
 
 
-def test_images_in_common(pair):
-    """The second saw fewer, in another order."""
+def test_images_in_common(pair, tmp_path):
+    """The second saw fewer, in another order, and knows them by other indices: their ids say which they are."""
     order = torch.randperm(200, generator=torch.Generator().manual_seed(3))[:150]
-    other = replace(pair[1], predictions=pair[1].predictions[order])
-    models, notes = align([pair[0], other])
-    assert notes == ["The audits saw 200 and 150 images; 150 that all saw are compared."]
-    assert torch.equal(models[0].predictions.indices, (order + 7).sort().values)
-    assert torch.allclose(models[0].predictions.logits * 0.1, models[1].predictions.logits)
-    assert by_name(compare([pair[0], other]))["accuracy"].value == 0
-    assert compare([pair[0], other]).values["calibration.accuracy"]["a"] == pytest.approx(
-        pair[0].predictions[order].correct.double().mean().item()
-    )
+    both = small.predictions(1), small.predictions(5)[order]
+    names = {place: f"test/{index}.png" for place, index in enumerate(both[1].indices.tolist())}
+    moved = replace(both[1], indices=torch.arange(150))
+    found = compare([pair[0], read_compared(small.write(tmp_path / "c", small.audit("c"), moved, names))])
+    assert found.notes == ["The audits saw 200 and 150 images; 150 that all saw are compared."]
+    first = both[0][order]
+    expected = plain_difference(right(first), right(both[1]), first.indices)
+    assert ends_of(by_name(found)["accuracy"]) == pytest.approx(expected)
+    assert found.values["calibration.accuracy"] == pytest.approx({"a": right(first).mean(), "c": right(both[1]).mean()})
 
 
-def test_what_cannot_be_compared(pair):
-    answers = pair[1].predictions
-    wrong = replace(pair[1], predictions=replace(answers, labels=(answers.labels + 1) % 3))
+def test_other_order_changes_nothing(pair, tmp_path):
+    order = torch.randperm(200, generator=torch.Generator().manual_seed(3))
+    again = read_compared(small.write(tmp_path / "c", small.audit("b", fog=0.9), small.predictions(1, scale=0.1)[order]))
+    assert compare([pair[0], again]) == compare(pair)
+
+
+def test_the_same_picture_twice_is_two_images(tmp_path):
+    names = {index: f"{index // 2}.png" for index in range(7, 207)}
+    two = [
+        read_compared(small.write(tmp_path / name, small.audit(name), given, names))
+        for name, given in (("a", small.predictions(1)), ("b", small.predictions(2)))
+    ]
+    expected = plain_difference(right(small.predictions(1)), right(small.predictions(2)), range(7, 207))
+    found = compare(two)
+    assert ends_of(by_name(found)["accuracy"]) == pytest.approx(expected)
+    assert found.notes == []
+
+
+def test_where_ids_do_not_meet_images_go_by_index(pair, tmp_path):
+    """As a model's audit beside one of predictions, whose images have no names."""
+    audits = [compare([pair[0], pair[1]])]
+    answers = small.predictions(1, scale=0.1)
+    sf.audit_predictions(answers, name="b", output=tmp_path / "p")
+    audits.append(compare([pair[0], tmp_path / "p"]))
+    one, two = (by_name(found)["nll"] for found in audits)
+    assert ends_of(one) == pytest.approx(ends_of(two))
+    assert two.paired
+
+
+def test_what_cannot_be_compared(pair, tmp_path):
+    given = small.predictions(1, scale=0.1)
+
+    def other(name, predictions, names=None):
+        return read_compared(small.write(tmp_path / name, small.audit("b"), predictions, names))
+
     with pytest.raises(SurefootError, match="'a' and 'b' have other labels for 200 of the same images"):
-        align([pair[0], wrong])
+        compare([pair[0], other("labels", replace(given, labels=(given.labels + 1) % 3))])
     with pytest.raises(SurefootError, match="fewer than 2 images in common"):
-        align([pair[0], replace(pair[1], predictions=replace(answers, indices=answers.indices + 1000))])
-    with pytest.raises(SurefootError, match="do not say which"):
-        align([pair[0], replace(pair[1], predictions=replace(answers[:9], indices=None))])
-    for part, value, message in (("data", {"name": "cifar10"}, "data differ, digits and cifar10"), ("split", "train", "split")):
+        compare([pair[0], other("indices", replace(given, indices=given.indices + 1000))])
+    for part, value, message in (
+        ("data", {"name": "cifar10"}, "data differ, digits and cifar10"),
+        ("split", "train", "split"),
+        ("classes", ["0", "1"], "number of classes differ, 3 and 2"),
+    ):
         audit = {**pair[1].audit, "subject": {**pair[1].audit["subject"], part: value}}
         with pytest.raises(SurefootError, match=message):
             compare([pair[0], replace(pair[1], audit=audit)])
@@ -128,11 +259,16 @@ def test_what_cannot_be_compared(pair):
         compare(pair[:1])
 
 
-def test_without_predictions_everything_is_unpaired_and_said(pair):
-    found = compare([pair[0], replace(pair[1], predictions=None)])
-    assert found.notes == ["No predictions beside the audit of b: no difference is paired."]
+def test_without_a_table_everything_is_unpaired_and_said(pair, tmp_path):
+    found = compare([pair[0], small.write(tmp_path / "c", small.audit("b"))])
+    assert found.notes == ["No table beside the audit of b: no difference of it is paired."]
     assert not any(item.paired for item in found.differences)
     assert by_name(found)["ece"].value == 0
+
+
+def test_others_are_paired_beside_one_without_a_table(pair, tmp_path):
+    found = compare([*pair, small.write(tmp_path / "c", small.audit("c"))])
+    assert {item.second: item.paired for item in found.differences if item.name == "calibration.nll"} == {"b": True, "c": False}
 
 
 def test_other_depths_are_not_mixed(pair):
@@ -173,57 +309,68 @@ def test_holm_by_hand():
     assert not with_real([unknown])[0].real
 
 
-def test_draws_of_a_real_audit_give_its_own_intervals(digits, tmp_path):
-    """The kept draws are those from which the audit made its intervals."""
-    depth = replace(
-        DEPTHS["quick"], name="tiny", severities=(2, 5), corruption_images=40, corruptions=("gaussian_noise", "fog"),
-        attacks=("fgsm",), attack_images=30, geometry_images=10,
-    )  # fmt: skip
+def test_scores_of_a_real_audit_are_its_own(digits, tmp_path):
+    """From the table come the values and the draws from which the audit made its intervals."""
+    depth = Depth(
+        "tiny",
+        {
+            "corruptions": {"names": ("gaussian_noise", "fog"), "severities": (2, 5), "max_images": 40},
+            "attacks": {"names": ("fgsm",), "max_images": 30},
+        },
+    )
     data = replace(digits, test=sf.load_data("digits", max_images=60).test)
     found = sf.audit(sf.load_model("small-resnet", data=digits, seed=0), data, depth=depth, output=tmp_path, progress=False)
-    held = load_draws(tmp_path)
+    same = compare([tmp_path, tmp_path])
+    assert not any(item.real for item in same.differences)
+    assert all(item.paired for item in same.differences)
+    assert by_name(same)["attacks.fgsm.success_rate"].value == 0
     numbers = {
         "corruptions.mean_accuracy": found.corruptions.mean_accuracy,
         "corruptions.mean_nll": found.corruptions.mean_nll,
         "corruptions.mean_scaled_ece": found.corruptions.mean_scaled_ece,
+        "calibration.ece": found.calibration.ece,
+        "calibration.aurc": found.calibration.aurc,
+        "temperature.calibration.ece": found.temperature.calibration.ece,
+        "attacks.fgsm.success_rate": found.attacks["fgsm"].success_rate,
     }
     for name, number in numbers.items():
-        ends = held[name].quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-        assert ends == pytest.approx([number.low, number.high], abs=1e-5), name
-    same = compare([read_compared(tmp_path), read_compared(tmp_path)])
-    assert not any(item.real for item in same.differences)
-    assert by_name(same)["attacks.fgsm.success_rate"].paired
+        assert list(same.values[name].values()) == pytest.approx([float(number)] * 2, abs=1e-6), name
+    (held, _), _ = paired_scores([read_compared(tmp_path)] * 2, Drawing(0))
+    for name in ("corruptions.mean_accuracy", "corruptions.mean_nll", "corruptions.mean_scaled_ece"):
+        assert np.quantile(held[name][1], [0.025, 0.975]) == pytest.approx([numbers[name].low, numbers[name].high], abs=1e-5)
 
 
 def attacked(right_before, right_after):
     """An attack on images of class 0."""
     sides = [torch.stack([torch.tensor(right) * 2.0 - 1, torch.zeros(len(right))], 1) for right in (right_before, right_after)]
-    return AttackResult(*(sf.Predictions.from_logits(logits, torch.zeros(len(logits), dtype=torch.long)) for logits in sides))
+    labels, indices = torch.zeros(len(right_before), dtype=torch.long), torch.arange(len(right_before))
+    return [small.rows_of(Predictions.from_logits(logits, labels, indices=indices)) for logits in sides]
 
 
 def test_draws_of_an_attack_give_its_own_intervals():
-    found = attack_record(attacked([1] * 30 + [0] * 10, [1] * 21 + [0] * 19), 0.1, seed=3)
-    held = attack_draws(found.tensors["broken"], found.tensors["correct"], 3)
-    for name, value in (("success_rate", 9 / 30), ("robust_accuracy", 21 / 40)):
-        number = found.values["summary"][name]
-        ends = held[name].quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
+    clean, after = attacked([1] * 30 + [0] * 10, [1] * 21 + [0] * 19)
+    found = summarise_attack(clean, after, 0.1, Drawing(3))
+    weights = np.concatenate(list(resamples(40, 3)))
+    kept = weights @ after["correct"] / 40
+    for name, value, draws in (
+        ("success_rate", 9 / 30, 1 - weights @ after["correct"] / (weights @ clean["correct"])),
+        ("robust_accuracy", 21 / 40, kept),
+    ):
+        number = getattr(found, name)
         assert number == pytest.approx(value)
-        assert ends == pytest.approx([number.low, number.high])
+        assert np.quantile(draws, [0.025, 0.975]) == pytest.approx([number.low, number.high])
 
 
-def test_an_attack_without_right_answers_has_no_success():
-    summary = attack_record(attacked([0] * 8, [0] * 8), 0.1, seed=0).values["summary"]
-    assert math.isnan(summary["success_rate"])
-    assert summary["robust_accuracy"] == 0
-    assert (
-        plain(vars(attack_record(attacked([0] * 8, [0] * 8), 0.1, seed=0))["values"])["summary"]["success_rate"]["value"]
-        is None
-    )
+def test_an_attack_without_right_predictions_has_no_success():
+    summary = summarise_attack(*attacked([0] * 8, [0] * 8), 0.1, Drawing(0))
+    assert math.isnan(summary.success_rate)
+    assert summary.robust_accuracy == 0
+    assert plain(summary)["success_rate"]["value"] is None
 
 
 def test_an_attack_that_always_succeeds_may_yet_fail():
     """Wilson by hand: 8 of 8 are at least 8 / (8 + 1.96^2); a bootstrap of eight equal images would see no doubt."""
-    rate = attack_record(attacked([1] * 8, [0] * 8), 0.1, seed=0).values["summary"]["success_rate"]
+    rate = summarise_attack(*attacked([1] * 8, [0] * 8), 0.1, Drawing(0)).success_rate
     assert (rate, rate.low, rate.high) == pytest.approx((1.0, 8 / (8 + 1.959964**2), 1.0))
 
 
@@ -257,35 +404,39 @@ def test_other_names_of_classes_are_told(pair):
     assert compare([pair[0], replace(pair[1], audit=other)]).notes == ["'a' and 'b' have other names for their classes."]
 
 
-def test_an_older_audit_of_the_same_answers_has_no_draws(tmp_path):
-    """The answers are its own, the draws and the points of the figures are of the latest one."""
-    answers = small.predictions(1)
-    digest = digest_of(answers)
-    latest, older = small.audit("a"), small.audit("a", fog=0.2)
-    for each in (latest, older):
-        each["subject"]["answers"] = digest
-    folder = small.write(tmp_path / "a", latest, answers, {"corruptions.mean_accuracy": torch.rand(1000)})
-    (folder / "old.json").write_text(json.dumps(older))
-    (folder / "copy.json").write_text((folder / "audit.json").read_text())
-    old = read_compared(folder / "old.json")
-    assert (old.whole, old.draws) == (False, {})
-    assert old.predictions is not None
-    assert read_compared(folder / "copy.json").draws.keys() == {"corruptions.mean_accuracy"}
+def test_audits_without_corruptions_are_compared(pair):
+    """`corruptions` is null where they were not measured."""
+    models = [replace(each, audit={**each.audit, "corruptions": None}) for each in pair]
+    found = compare(models)
+    assert found.notes == []
+    assert by_name(found)["nll"].paired
 
 
-def test_a_kept_audit_does_not_take_the_data_of_a_later_one(tmp_path, caplog):
+def test_a_kept_audit_does_not_take_the_table_of_a_later_one(tmp_path, caplog):
     """audit.json was copied, and the folder audited again: what lies beside belongs to the second."""
-    answers = small.predictions(1), small.predictions(1, scale=0.1)
-    for answer_set, name in zip(answers, ("old", "new"), strict=True):
-        plain = small.audit(name)
-        plain["subject"]["answers"] = digest_of(answer_set)
-        small.write(tmp_path, plain, answer_set, {"corruptions.mean_accuracy": torch.rand(10)})
-        if name == "old":
-            (tmp_path / "baseline.json").write_text((tmp_path / "audit.json").read_text())
-            kept = read_compared(tmp_path / "baseline.json")
-            assert len(kept.predictions) == 200  # still its own
+    small.write(tmp_path, small.audit("old"), small.predictions(1), key="first")
+    (tmp_path / "baseline.json").write_text((tmp_path / "audit.json").read_text())
+    assert len(read_compared(tmp_path / "baseline.json").clean["index"]) == 200  # still its own
+    small.write(tmp_path, small.audit("new"), small.predictions(1, scale=0.1), key="second")
     kept, now = read_compared(tmp_path / "baseline.json"), read_compared(tmp_path)
-    assert (kept.predictions, kept.draws, kept.whole) == (None, {}, False)
+    assert (kept.clean, kept.table, kept.whole) == (None, None, False)
     assert "is another audit's" in caplog.text
     assert now.whole
-    assert torch.equal(now.predictions.logits, answers[1].logits)
+    assert now.clean["confidence"] == pytest.approx(small.predictions(1, scale=0.1).confidences.numpy())
+
+
+def test_a_torn_part_is_said_in_a_line(pair):
+    (pair[0].table / "part-00000.parquet").write_bytes(b"PAR1 torn")
+    with pytest.raises(SurefootError, match=r"part-00000.parquet' is no part of a table"):
+        read_compared(pair[0].folder)
+
+
+def test_tables_are_compared_without_torch(pair):
+    """In a process where torch cannot be imported."""
+    code = (
+        "import sys\nsys.modules['torch'] = None\nfrom surefoot.auditing.comparing import compare\n"
+        f"print(compare([{str(pair[0].folder)!r}, {str(pair[1].folder)!r}]).for_page()[1]['paired'])"
+    )
+    paths = str(Path(sf.__file__).parent.parent)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

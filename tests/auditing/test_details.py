@@ -10,14 +10,14 @@ import torch
 from PIL import Image
 
 import surefoot as sf
-from surefoot.auditing import sliding
-from surefoot.auditing.abstaining import lowest, thresholds
-from surefoot.auditing.examples import pick, picture
 from surefoot.auditing.frames import numbers_of
-from surefoot.auditing.sliding import feature_scale_grid, grid, temperature_grid
-from surefoot.auditing.subgroups import class_results, group_results, read_groups
 from surefoot.data.choosing import choose
 from surefoot.errors import NotFound, SurefootError, UnknownName
+from surefoot.measurements import sliders
+from surefoot.measurements.groups import class_results, group_results, read_groups
+from surefoot.measurements.pictures import picture
+from surefoot.measurements.sliders import feature_scale_grid, grid, temperature_grid
+from surefoot.measurements.thresholds import lowest, thresholds
 from surefoot.seeds import generator
 from surefoot.types import Predictions
 
@@ -180,7 +180,7 @@ def test_the_grid_of_temperatures_is_exact(answers):
 
 def test_the_grid_is_the_same_block_by_block(answers, monkeypatch):
     whole = temperature_grid(answers)
-    monkeypatch.setattr(sliding, "CELLS", 37 * answers.num_classes)
+    monkeypatch.setattr(sliders, "CELLS", 37 * answers.num_classes)
     parts = temperature_grid(answers)
     assert (parts["counts"], parts["correct"]) == (whole["counts"], whole["correct"])
     assert parts["ece"] == pytest.approx(whole["ece"], abs=2e-6)
@@ -211,8 +211,6 @@ def test_pictures(digits):
     assert Image.open(io.BytesIO(base64.b64decode(large.split(",", 1)[1]))).size == (56, 112)
     grey = picture(torch.rand(1, 8, 8))
     assert Image.open(io.BytesIO(base64.b64decode(grey.split(",", 1)[1]))).mode == "L"
-    rows = torch.tensor([300, 5, 77])
-    assert torch.equal(pick(digits.test, rows, 64), digits.test.images[rows].float() / 255)
 
 
 def test_every_number_has_a_path():

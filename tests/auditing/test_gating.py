@@ -69,7 +69,7 @@ def test_names_stand_for_paths():
         ("corruptions.fog.2.accuracy", "is not measured at depth quick: surefoot audit --depth standard does"),
         ("noise.gaussian.4/255.accuracy", "is not measured at depth quick: surefoot audit --depth standard does"),
         ("noise.uniform.0.15.ece", "--depth full does"),
-        ("occlusions.stripes.3.nll", "--depth standard does"),
+        ("occlusions.stripes.4.nll", "--depth standard does"),
         ("corruptions.snow.3.accuracy", "belongs to depth quick, and this audit does not have it"),
         ("corruptions.fog.accuracy", "may be any of 2 numbers; the first are corruptions.cells.fog.1.accuracy"),
         ("top5", "'top5' is not defined in this audit"),
@@ -150,6 +150,53 @@ def test_direction():
     assert [good_direction(name) for name in ("attacks.fgsm.success_rate", "x.robust_accuracy", "ece.high")] == [-1, 1, -1]
     with pytest.raises(SurefootError, match="give a bound"):
         good_direction("calibration.signed_error")
+
+
+OWN = "pkg.mod:Name"
+
+
+def with_own():
+    """An audit with a measurement and an attack of one's own, whose names have dots."""
+    audit = small.audit()
+    audit["measurements"] = {OWN: {"changed": small.number(0.1), "count": 3, "deep": {"er": 0.5}, "none": None}}
+    audit["attacks"][f"a.{OWN}"] = audit["attacks"]["pgd-weak"]
+    return audit
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        (f'measurements."{OWN}".changed', f"measurements.{OWN}.changed"),
+        (f"measurements.{OWN}.changed", f"measurements.{OWN}.changed"),
+        (f"{OWN}.changed", f"measurements.{OWN}.changed"),
+        ("changed", f"measurements.{OWN}.changed"),
+        (f"{OWN}.changed.high", f"measurements.{OWN}.changed.high"),
+        (f"{OWN}.deep.er", f"measurements.{OWN}.deep.er"),
+        (f"attacks.a.{OWN}.success_rate", f"attacks.a.{OWN}.success_rate"),
+    ],
+)
+def test_numbers_of_ones_own(name, path):
+    assert find_number(name, with_own())[0] == path
+
+
+def test_dots_of_a_name_do_not_make_it_longer():
+    """Both attacks are meant by the same words, so neither is taken silently."""
+    with pytest.raises(SurefootError, match="may be any of 2 numbers"):
+        find_number("attacks.success_rate", with_own())
+
+
+def test_what_is_not_there_of_ones_own():
+    with pytest.raises(SurefootError, match=f"Did you mean '{OWN}.changed'"):
+        find_number(f"{OWN}.chnged", with_own())
+    with pytest.raises(SurefootError, match="is not defined in this audit"):
+        find_number(f"{OWN}.none", with_own())
+
+
+def test_rules_about_ones_own():
+    rules = parse_rules([f"{OWN}.changed < 0.2", {f"attacks.a.{OWN}.success_rate": "no worse than b.json by 0.1"}])
+    assert [verdict.holds for verdict in judge(rules, with_own(), {"b.json": with_own()})] == [True, True]
+    with pytest.raises(SurefootError, match=r"Neither more nor less .* give a bound, such as changed < 1"):
+        judge([parse_rule(f"{OWN}.changed: no worse than b.json")], with_own(), {"b.json": with_own()})
 
 
 def test_formats():

@@ -1,21 +1,20 @@
 """The geometry in an audit is what the functions of geometry give on the same images."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 import surefoot as sf
-from surefoot.auditing.examples import places_of
+from surefoot.auditing.depths import Depth, deeper, deepest, geometry
 from surefoot.data.choosing import choose
+from surefoot.measurements.context import Context
 from surefoot.models.observing import head_of
 
 
 @pytest.fixture(scope="module")
 def only(small):
     """Geometry and one attack on the same images, and as little as possible of the rest."""
-    nothing = {"gaussian_levels": (), "uniform_levels": (), "occlusions": (), "curve_budgets": ()}
-    return replace(small, corruptions=("contrast",), severities=(1,), corruption_images=10, **nothing)
+    nothing = {"noise": None, "noise_uniform": None, "occlusions": None, "security_curve": None}
+    return small.having(corruptions={"names": ("contrast",), "severities": (1,), "max_images": 10}, **nothing)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,8 @@ def test_what_a_model_does_not_allow_is_said(digits, only, squared):
 
 
 def test_full_depth_adds_certificates_and_the_hessian(run, digits, only):
-    depth = replace(only, geometry_images=10, certified_images=2, attacks=())
+    measure = {**geometry(10, 2), **deeper(10), **deepest(10, 2), "certificates": {"max_images": 2}}
+    depth = Depth("small", {"corruptions": only.measure["corruptions"], **measure})
     found = sf.audit(run.predictor, digits, depth=depth, progress=False).geometry.measured
     assert found["certified_accuracy"]["0"] >= found["certified_accuracy"]["0.5"]
     assert {"hessian_curvature", "largest_eigenvalue", "fisher_trace", "eigenvalue_upper_bound"} <= found.keys()
@@ -101,5 +101,5 @@ def test_full_depth_adds_certificates_and_the_hessian(run, digits, only):
 
 def test_places_of_images_in_a_split(digits):
     few = choose(digits.test, 5, 0)
-    places = places_of(digits.test, few.indices.tolist(), 64)
-    assert torch.equal(digits.test.indices[places], few.indices)
+    context = Context(torch.nn.Identity(), digits, digits.test, torch.device("cpu"))
+    assert torch.equal(digits.test.indices[context.rows_at(few.indices)], few.indices)

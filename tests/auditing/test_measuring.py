@@ -10,15 +10,13 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.attacks.cache import fingerprint
-from surefoot.auditing.corrupting import corruption_steps
+from surefoot.auditing.depths import Depth, deeper, geometry
 from surefoot.auditing.result import AUDIT
-from surefoot.auditing.setting import Setting, Speed
-from surefoot.auditing.sliding import feature_scale_grid
-from surefoot.calibration.calibrators import digest_of
-from surefoot.corruptions import COMMON15, NAMES, open_copies
-from surefoot.corruptions.published import CorruptedSplit
+from surefoot.auditing.table import key_of
+from surefoot.corruptions import COMMON15, NAMES
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError, UnknownName
+from surefoot.measurements.sliders import feature_scale_grid
 from surefoot.models.prediction import predict
 
 
@@ -33,12 +31,11 @@ def test_groups_are_counted_before_anything_is_measured(digits):
         sf.audit(torch.nn.Identity(), digits, groups=["a", "b"], progress=False)
 
 
-def test_an_audit_knows_its_answers_and_weights(audit, run):
-    found, folder = audit
+def test_an_audit_knows_its_table_and_weights(audit, run):
+    _, folder = audit
     subject = json.loads((folder / AUDIT).read_text())["subject"]
-    assert subject["answers"] == digest_of(sf.Predictions.load(folder / "audit-data" / "predictions.safetensors"))
+    assert subject["table"] == key_of(folder / "audit-data" / "table")
     assert subject["weights"] == fingerprint(run.predictor)
-    assert digest_of(found.predictions) == subject["answers"]
 
 
 def test_numbers_against_a_plain_pass(audit, run, digits):
@@ -84,15 +81,15 @@ def test_means_over_the_cells(audit):
     assert worse.families["noise"].accuracy == pytest.approx(sum(cell.accuracy for cell in worse["gaussian_noise"]) / 2)
     assert worse.mean_error is None  # the benchmark's mean is over its fifteen
     assert [(level.kind, level.draws) for level in found.noise] == [("gaussian", 2), ("uniform", 2)]
-    assert [condition.name for condition in found.occlusions] == ["occlusion", "down_up_sampling+stripes"]
+    names = ["occlusion", "occlusion+noise", "down_up", "down_up+occlusion", "stripes", "down_up+stripes"]
+    assert [condition.name for condition in found.occlusions] == names
     assert [point["eps"] for point in found.security_curve] == [0, 2 / 255]
     assert found.security_curve[1]["accuracy"] <= found.security_curve[0]["accuracy"]
 
 
-def test_mean_error_is_the_benchmarks(run, digits, small):
+def test_mean_error_is_the_benchmarks(run, digits):
     """Over the fifteen corruptions of ImageNet-C: one minus their mean accuracy, whatever the other four do."""
-    only = {"gaussian_levels": (), "uniform_levels": (), "occlusions": (), "attacks": (), "curve_budgets": ()}
-    depth = replace(small, corruptions=NAMES, severities=(3,), corruption_images=20, **only)
+    depth = Depth("one", {"corruptions": {"names": NAMES, "severities": (3,), "max_images": 20}})
     worse = sf.audit(run.predictor, digits, depth=depth, progress=False).corruptions
     fifteen = [cell.accuracy for cell in worse.cells if cell.name in COMMON15]
     assert len(fifteen) == 15
@@ -119,7 +116,7 @@ def test_what_is_written(audit):
     }
     assert written["subject"]["images"] == len(found.predictions)
     kept = sorted(path.name for path in (folder / "audit-data").iterdir())
-    assert kept == ["draws.safetensors", "points.json", "predictions.safetensors"]
+    assert kept == ["plan.json", "points.json", "table"]
 
 
 def test_same_seed_same_numbers_other_seed_other_noise(audit, run, digits, small):
@@ -198,11 +195,10 @@ def test_as_a_table_for_pandas_and_for_a_notebook(audit):
 
 
 @pytest.fixture(scope="module")
-def only(small):
+def only():
     """One corruption and the geometry of an audit at standard depth."""
-    nothing = {"gaussian_levels": (), "uniform_levels": (), "occlusions": (), "curve_budgets": (), "attacks": ()}
-    few = {"corruptions": ("contrast",), "severities": (1, 2), "corruption_images": 10}
-    return replace(small, name="standard", **few, **nothing)
+    worse = {"corruptions": {"names": ("contrast",), "severities": (1, 2), "max_images": 10}}
+    return Depth("standard", {**worse, **geometry(40, 2), **deeper(40)})
 
 
 def test_a_class_without_images(run, digits, only, tmp_path):
@@ -219,9 +215,9 @@ def test_a_class_without_images(run, digits, only, tmp_path):
 
 @pytest.mark.parametrize("layout", ["arrays", "folders"])
 def test_copies_on_disk(run, digits, only, tmp_path, layout):
-    """The cells are those of the same images generated, rounded to bytes; no copy is held before its step begins."""
+    """The cells are those of the same images generated, rounded to bytes."""
     copies = sf.corruptions.write(digits, tmp_path / "c", names=["contrast"], layout=layout, seed=0, progress=False)
-    depth = replace(only, corruption_images=None)
+    depth = only.having(corruptions={"max_images": None})
     generated, read = (
         sf.audit(run.predictor, digits, depth=depth, corrupted=folder, progress=False) for folder in (None, copies)
     )
@@ -234,9 +230,6 @@ def test_copies_on_disk(run, digits, only, tmp_path, layout):
     assert pixels(shown["cells"]["contrast/2"]["pictures"][1]) == pytest.approx(
         pixels(expected["cells"]["contrast/2"]["pictures"][1]), abs=1
     )
-    setting = Setting(run.predictor, digits, "test", digits.test, depth, "cpu", 64, 0, Speed(0.0, {}), open_copies(copies))
-    held = [value for step in corruption_steps(setting, None) for value in step.work.args]
-    assert not any(isinstance(value, CorruptedSplit) for value in held)
     with pytest.raises(SurefootError, match="holds 540 images, and the split has 178"):
         sf.audit(run.predictor, digits, split="calibration", depth=depth, corrupted=copies, progress=False)
 

@@ -1,14 +1,14 @@
 """An attack of one's own in an audit: measured, written, shown, and compared like those with a name."""
 
 import json
-from dataclasses import replace
 
 import pytest
 import torch
 
 import surefoot as sf
+from surefoot.auditing.depths import Depth
 from surefoot.auditing.naming import find_number
-from surefoot.auditing.records import Workbook
+from surefoot.auditing.plan import read_plan
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.report.reading import read_audit
@@ -32,10 +32,10 @@ def outside(model, images, labels):
 
 
 @pytest.fixture
-def little(small):
+def little():
     """Next to nothing but attacks."""
-    rest = {"gaussian_levels": (), "uniform_levels": (), "occlusions": (), "curve_budgets": ()}
-    return replace(small, corruptions=("contrast",), severities=(1,), corruption_images=10, geometry_images=10, **rest)
+    contrast = {"names": ("contrast",), "severities": (1,), "max_images": 10}
+    return Depth("little", {"corruptions": contrast, "attacks": {"names": ("fgsm",), "max_images": 40}})
 
 
 def test_it_is_measured_written_and_shown(run, digits, little, tmp_path):
@@ -63,18 +63,17 @@ def test_it_is_measured_written_and_shown(run, digits, little, tmp_path):
 
 
 def test_a_depth_of_ones_own_may_name_it(run, digits, little):
-    found = sf.audit(run.predictor, digits, depth=replace(little, attacks=(OWN,)), progress=False)
+    found = sf.audit(run.predictor, digits, depth=little.having(attacks={"names": (OWN,)}), progress=False)
     assert list(found.attacks) == [OWN]
 
 
 def test_an_attack_that_was_edited_is_other_work(run, digits, little, tmp_path, monkeypatch):
-    folders = []
-    monkeypatch.setattr(Workbook, "close", lambda self: folders.append(self.folder))
-    for _ in range(2):
+    keys = []
+    for attack in (inverted, inverted, lambda model, images, labels: images):
+        monkeypatch.setitem(globals(), "inverted", attack)
         sf.audit(run.predictor, digits, depth=little, attacks=[OWN], output=tmp_path, progress=False)
-    monkeypatch.setitem(globals(), "inverted", lambda model, images, labels: images)
-    sf.audit(run.predictor, digits, depth=little, attacks=[OWN], output=tmp_path, progress=False)
-    assert folders[0] == folders[1] != folders[2]
+        keys.append(read_plan(tmp_path / "audit-data").about["code"])
+    assert keys[0] == keys[1] != keys[2]
 
 
 @pytest.mark.parametrize(

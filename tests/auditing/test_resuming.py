@@ -1,16 +1,27 @@
-"""An audit that is interrupted goes on, and several processes find what one would."""
+"""An audit that is interrupted goes on, several processes find what one would, and a picture is decoded once a pass."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
+import numpy as np
+import pandas as pd
 import pytest
+import torch
+from PIL import Image
 
 import surefoot as sf
-from surefoot.auditing import steps
-from surefoot.auditing.records import Record, Workbook, restore
+from surefoot.auditing import passes
+from surefoot.auditing.depths import DEPTHS
+from surefoot.auditing.plan import chunk_size, groups_of, nested_chunks
+from surefoot.auditing.store import restore
+from surefoot.auditing.table import read_part
+from surefoot.data.collection import files_of
+from surefoot.data.streaming import Pictures
 from surefoot.errors import SurefootError
 from surefoot.plain import plain
 from surefoot.types import Estimate
@@ -20,44 +31,83 @@ def without_times(folder):
     found = json.loads((folder / "audit.json").read_text())
     found["subject"].pop("created")
     found["subject"].pop("command", None)  # names another output
+    found["subject"].pop("table")  # the plan knows how fast the machine was
     return found, (folder / "audit-data" / "points.json").read_text()
+
+
+def rows_of(folder):
+    parts = [pd.read_parquet(part) for part in sorted((folder / "audit-data" / "table").glob("*.parquet"))]
+    return pd.concat(parts).drop(columns="logits").astype({"condition": str}).reset_index(drop=True)
 
 
 def test_interrupted_anywhere_it_gives_the_same_audit(run, digits, small, tmp_path, monkeypatch):
     sf.audit(run.predictor, digits, depth=small, output=tmp_path / "whole", progress=False)
-    done, write = [], Workbook.write
+    done, keep = [], passes.keep
 
-    def interrupted(self, name, record):
-        if len(done) in (2, 7, 13):
+    def interrupted(store, task, found):
+        if len(done) in (0, 4, 9):
             done.append("interrupted")
             raise KeyboardInterrupt
-        done.append(name)
-        write(self, name, record)
+        done.append(task)
+        keep(store, task, found)
 
-    monkeypatch.setattr(Workbook, "write", interrupted)
+    monkeypatch.setattr(passes, "keep", interrupted)
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             sf.audit(run.predictor, digits, depth=small, output=tmp_path / "again", progress=False)
         assert not (tmp_path / "again" / "audit.json").exists()
     sf.audit(run.predictor, digits, depth=small, output=tmp_path / "again", progress=False)
-    names = [name for name in done if name != "interrupted"]
-    assert len(names) == len(set(names))  # nothing was measured twice
+    tasks = [task.number for task in done if task != "interrupted"]
+    assert len(tasks) == len(set(tasks))  # nothing was measured twice
     assert done.count("interrupted") == 3
     assert without_times(tmp_path / "again") == without_times(tmp_path / "whole")
-    assert sorted(path.name for path in (tmp_path / "again" / "audit-data").iterdir()) == [
-        "draws.safetensors", "points.json", "predictions.safetensors"
-    ]  # fmt: skip
+    pd.testing.assert_frame_equal(rows_of(tmp_path / "again"), rows_of(tmp_path / "whole"))
+    assert sorted(path.name for path in (tmp_path / "again" / "audit-data").iterdir()) == ["plan.json", "points.json", "table"]
 
 
-def test_other_weights_are_not_taken_for_finished_work(run, digits, small, tmp_path, monkeypatch):
-    """The folder of the work is named after weights, images and settings."""
-    asked = []
-    monkeypatch.setattr(Workbook, "close", lambda self: asked.append(self.folder))
-    sf.audit(run.predictor, digits, depth=small, output=tmp_path, progress=False)
+def test_an_unfinished_audit_with_other_options_is_refused(run, digits, small, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    keep = passes.keep
+    monkeypatch.setattr(passes, "keep", stop)
+    with pytest.raises(KeyboardInterrupt):
+        sf.audit(run.predictor, digits, depth=small, output=tmp_path, progress=False)
+    monkeypatch.setattr(passes, "keep", keep)
+    with pytest.raises(SurefootError, match=r"unfinished audit with another seed \(0 there, 1 now\)"):
+        sf.audit(run.predictor, digits, depth=small, seed=1, output=tmp_path, progress=False)
     other = sf.load_model("small-resnet", data=digits, seed=1)
-    sf.audit(other, digits, depth=small, output=tmp_path, progress=False)
-    sf.audit(other, digits, depth=small, seed=1, output=tmp_path, progress=False)
-    assert len(set(asked)) == 3
+    with pytest.raises(SurefootError, match="another weights"):
+        sf.audit(other, digits, depth=small, output=tmp_path, progress=False)
+    assert sf.audit(run.predictor, digits, depth=small, seed=1, output=tmp_path, overwrite=True, progress=False)
+    assert sf.audit(run.predictor, digits, depth=small, output=tmp_path, progress=False)  # a finished one is replaced
+
+
+def test_the_plan_is_there_before_the_first_part(run, digits, small, tmp_path, monkeypatch):
+    seen, keep = [], passes.keep
+
+    def look(store, task, found):
+        seen.append((tmp_path / "audit-data" / "plan.json").is_file())
+        keep(store, task, found)
+
+    monkeypatch.setattr(passes, "keep", look)
+    sf.audit(run.predictor, digits, depth=small, output=tmp_path, progress=False)
+    assert seen
+    assert all(seen)
+    plan = json.loads((tmp_path / "audit-data" / "plan.json").read_text())
+    assert plan["about"]["measure"]["corruptions"]["severities"] == [1, 4]
+    assert {condition for task in plan["tasks"] for condition in task["conditions"]} >= {"clean", "contrast/4", "fgsm"}
+
+
+def test_another_batch_size_changes_no_draw(run, digits, small):
+    one, two = (sf.audit(run.predictor, digits, depth=small, batch_size=size, progress=False) for size in (32, 50))
+    first, second = (each.table().set_index(["condition", "index"]).sort_index() for each in (one, two))
+    assert first.index.equals(second.index)
+    for name in ("confidence", "nll", "margin"):
+        clean = [each.loc["clean", name].to_numpy() for each in (first, second)]
+        assert np.allclose(*clean, atol=1e-4)
+        noisy = [each.loc["gaussian_noise/4", name].to_numpy() for each in (first, second)]
+        assert np.allclose(*noisy, atol=1e-3)
 
 
 COMMAND = ["audit", "--split", "test", "--max-images", "40", "--batch-size", "40", "--quiet"]
@@ -68,12 +118,12 @@ def in_one_go(run, tmp_path_factory):
     """A quick audit of 40 images by the command, in a process of its own."""
     folder = tmp_path_factory.mktemp("one")
     call(run, folder)
-    return without_times(folder)
+    return folder
 
 
 def call(run, folder, *more, wait=True):
     command = [sys.executable, "-m", "surefoot", *COMMAND, str(run.folder), "--output", str(folder), *more]
-    started = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    started = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True)
     if wait:
         assert started.wait() == 0
     return started
@@ -81,20 +131,83 @@ def call(run, folder, *more, wait=True):
 
 def test_two_processes_find_what_one_finds(run, in_one_go, tmp_path):
     call(run, tmp_path, "--processes", "2")
-    assert without_times(tmp_path) == in_one_go
+    assert without_times(tmp_path) == without_times(in_one_go)
+    pd.testing.assert_frame_equal(rows_of(tmp_path), rows_of(in_one_go))
+
+
+def kill_at(run, folder, moment):
+    """Start an audit and kill it with all of its processes after so many seconds; whether it was still at work."""
+    started = call(run, folder, wait=False)
+    time.sleep(moment)
+    alive = started.poll() is None
+    if alive:
+        os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
+    for part in (folder / "audit-data" / "table").glob("part-*.parquet"):
+        read_part(part)  # whole, or not there
+    return alive
 
 
 def test_killed_it_goes_on(run, in_one_go, tmp_path):
     started = call(run, tmp_path, wait=False)
-    work = tmp_path / "audit-data" / "work"
-    while len(list(work.glob("*/*.safetensors"))) < 20:
+    table = tmp_path / "audit-data" / "table"
+    while len(list(table.glob("part-*.parquet"))) < 3:
         assert started.poll() is None, "it ended before it was killed"
-        time.sleep(0.02)
-    started.kill()
+        time.sleep(0.01)
+    os.killpg(started.pid, signal.SIGKILL)
     started.wait()
     assert not (tmp_path / "audit.json").exists()
     call(run, tmp_path)
-    assert without_times(tmp_path) == in_one_go
+    assert without_times(tmp_path) == without_times(in_one_go)
+
+
+@pytest.mark.stress
+def test_thirty_kills_at_random_moments(run, in_one_go, tmp_path):
+    """Whenever it is killed, what is there can be read, and the audit goes on to the same end."""
+    moments = np.random.default_rng(0).uniform(1.0, 9.0, 30)
+    killed = 0
+    for number, moment in enumerate(moments):
+        folder = tmp_path / str(number // 3)  # three kills of each audit
+        killed += kill_at(run, folder, moment)
+    for folder in sorted(tmp_path.iterdir()):
+        call(run, folder)
+        assert without_times(folder) == without_times(in_one_go)
+        pd.testing.assert_frame_equal(rows_of(folder), rows_of(in_one_go))
+    print(f"{killed} of 30 were at work when they were killed")
+    assert killed >= 20
+
+
+@pytest.fixture
+def streamed(tmp_path):
+    """A folder of pictures that does not fit the memory allowed, read by this process."""
+    draws = np.random.default_rng(0)
+    for split, count in (("train", 8), ("test", 30)):
+        for label in ("a", "b", "c"):
+            folder = tmp_path / "data" / split / label
+            folder.mkdir(parents=True)
+            for number in range(count):
+                Image.fromarray(draws.integers(0, 256, (32, 32, 3), np.uint8)).save(folder / f"{number}.png")
+    return sf.load_data(tmp_path / "data", memory_gib=1e-6, workers=0)
+
+
+@pytest.mark.parametrize(("depth", "most"), [("quick", 3), ("full", 5)])
+def test_how_often_a_picture_is_read(streamed, monkeypatch, depth, most):
+    reads, read = Counter(), Pictures.__getitem__
+
+    def counted(self, index):
+        reads[files_of(self.source)[index]] += 1
+        return read(self, index)
+
+    monkeypatch.setattr(Pictures, "__getitem__", counted)
+    chosen = DEPTHS[depth]
+    if depth == "full":
+        fewer = {"corruptions": {"severities": (1, 5)}, "noise": {"draws": 2}, "noise_uniform": {"draws": 2}}
+        chosen = chosen.having(**fewer, attacks={"names": ("fgsm", "pgd-weak")}, certificates=None)
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(900, 3))
+    sf.audit(sf.adapt(net, 0.5, 0.5, 32), streamed, depth=chosen, batch_size=16, progress=False)
+    tested = {path: count for path, count in reads.items() if "test" in path.parts}
+    assert len(tested) == 90
+    assert max(tested.values()) <= most
 
 
 def test_estimates_come_back_from_plain_values():
@@ -104,21 +217,23 @@ def test_estimates_come_back_from_plain_values():
     assert back["a"].high != back["a"].high  # NaN
 
 
-def test_several_processes_share_the_steps(tmp_path, monkeypatch):
-    done, waited = [], []
-    monkeypatch.setattr(steps, "share_of_work", lambda: (1, 2))
-    monkeypatch.setattr(Workbook, "wait", lambda _, name: waited.append(name))
-    work = [steps.Step(name, lambda name=name: done.append(name) or Record({}), 3.0) for name in "abcde"]
-    book = Workbook(tmp_path)
-    assert steps.remaining(work, book) == 7.5
-    steps.run_steps(work, book, seed=0, title="", progress=False)
-    assert (done, waited) == (["b", "d"], ["a", "b", "c", "d", "e"])
+def test_several_processes_need_a_folder(run, digits, small, monkeypatch):
+    monkeypatch.setattr(passes, "share_of_work", lambda: (0, 2))
     with pytest.raises(SurefootError, match="needs an output folder"):
-        steps.run_steps(work, Workbook(None), seed=0, title="", progress=False)
+        sf.audit(run.predictor, digits, depth=small, progress=False)
 
 
-def test_a_book_without_a_folder_keeps_records_in_memory():
-    book = Workbook(None)
-    assert book.read("a") is None
-    book.write("a", Record({"x": 1}))
-    assert book.read("a").values == {"x": 1}
+def test_chunks_are_inside_a_subset_or_outside():
+    chunks = nested_chunks([range(0, 10, 2), [0, 4], range(10)], 3, streamed=False)
+    assert chunks == [[0, 4], [2, 6, 8], [1, 3, 5], [7, 9]]
+    assert nested_chunks([range(0, 10, 2), [0, 4]], 3, streamed=True) == [[0, 2, 4], [6, 8]]
+    assert nested_chunks([], 3, streamed=True) == []
+
+
+def test_parts_are_of_about_two_minutes():
+    names = [str(number) for number in range(45)]
+    assert [len(group) for group in groups_of(names, 100, 0.001)] == [20, 20, 5]
+    assert [len(group) for group in groups_of(names, 256, 0.05)] == [9] * 5
+    assert len(groups_of(names, 256, 10.0)) == 45
+    assert chunk_size(256, 3 * 224 * 224) == 256
+    assert chunk_size(256, 3 * 32 * 32) == 2048

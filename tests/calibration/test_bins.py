@@ -1,5 +1,6 @@
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -41,14 +42,14 @@ def test_merging_any_split_in_any_order_gives_the_same_bins(count, classes, bins
         merged = part + merged
     expected = ReliabilityBins.of(confidences, correct, bins)
     for name in ("counts", "confidence_units", "correct", "variance_units"):
-        assert torch.equal(getattr(merged, name), getattr(expected, name))
+        assert np.array_equal(getattr(merged, name), getattr(expected, name))
     assert (merged.ece, merged.rms, merged.debiased_ece) == (expected.ece, expected.rms, expected.debiased_ece)
 
 
 def test_sums_are_exact_to_twelve_digits():
     values = torch.rand(100_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     table = ReliabilityBins.of(values, values > 0.5, 1)
-    assert float(table.confidences) == pytest.approx(float(values.sum()), rel=1e-12)
+    assert float(table.confidences[0]) == pytest.approx(float(values.sum()), rel=1e-12)
 
 
 def test_the_data_of_the_diagram():
@@ -60,7 +61,7 @@ def test_the_data_of_the_diagram():
     assert table.mean_confidences[2:].tolist() == pytest.approx([0.6, 0.62, 0.9])
     assert table.accuracies[2:].tolist() == [1, 0, 1]
     assert table.intervals[2].tolist() == pytest.approx([wilson(1, 1)["low"], 1])
-    assert table.intervals[0].isnan().all()
+    assert np.isnan(table.intervals[0]).all()
 
 
 def test_wilsons_interval():

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score, top_k_accuracy_score
 
 from surefoot.calibration import Predictions, difference, reliability, scores
-from surefoot.calibration.bootstrap import estimate, norm_estimate
-from surefoot.calibration.scoring import NAMES, estimates
+from surefoot.calibration.bins import bin_of
+from surefoot.calibration.bootstrap import calibrated_ece, drawn_copies, estimate, norm_estimate
+from surefoot.calibration.per_image import PerImage, per_image
+from surefoot.calibration.scoring import BY_CLASS, MANY, NAMES, estimates, samples, samples_of_many
 from surefoot.errors import SurefootError, UnknownName
 
 
@@ -153,14 +155,10 @@ def test_batches_give_what_the_whole_gives():
 
 
 def test_every_bootstrap_draw_is_the_score_of_the_drawn_images():
-    from surefoot.calibration.answers import answer
-    from surefoot.calibration.bootstrap import resamples
-    from surefoot.calibration.scoring import samples
-
     found = random_predictions(80, 6, 3)
-    _, draws = samples(found, answer(found, 7), NAMES, 7, 5, seed=4)
-    for number, weights in enumerate(torch.cat(list(resamples(80, 4, 5)))):
-        drawn = found[torch.arange(80).repeat_interleave(weights.long())]
+    _, draws = samples(found, per_image(found, 7), NAMES, 7, 5, seed=4)
+    for number, copies in enumerate(np.concatenate(list(drawn_copies(80, 4, 5)))):
+        drawn = found[torch.arange(80).repeat_interleave(torch.from_numpy(copies).long())]
         again = scores(drawn, 7, intervals=0)
         for name in NAMES:
             assert float(draws[name][number]) == pytest.approx(getattr(again, name), abs=1e-9, nan_ok=True), name
@@ -174,11 +172,9 @@ def test_one_score_alone_is_what_it_is_among_all(name):
 
 
 def test_an_interval_is_from_the_2_5_to_the_97_5_percentile():
-    found = estimate(0.4, torch.arange(1001, dtype=torch.float64) / 1000)
+    found = estimate(0.4, np.arange(1001) / 1000)
     assert (found, found.low, found.high) == pytest.approx((0.4, 0.025, 0.975))
-    with_gaps = estimate(
-        0.2, torch.tensor([0.1, float("nan"), 0.3], dtype=torch.float64)
-    )  # a draw without mistakes has no AUROC
+    with_gaps = estimate(0.2, [0.1, float("nan"), 0.3])  # a draw without mistakes has no AUROC
     assert (with_gaps.low, with_gaps.high) == pytest.approx((0.105, 0.295))
 
 
@@ -212,20 +208,111 @@ def test_a_paired_difference_is_sharper_than_two_intervals():
     one, two = scores(first, seed=1), scores(second, seed=1)
     assert found["nll"] == pytest.approx(one.nll - two.nll)
     assert found["nll"].high - found["nll"].low < (one.nll.high - one.nll.low) / 3
-    with pytest.raises(SurefootError, match="the same images in the same order"):
+    with pytest.raises(SurefootError, match="the same images, and .* of 400 have other labels"):
         difference(first, second[torch.arange(399, -1, -1)])
+    with pytest.raises(SurefootError, match="the same images, and these are 400 and 399"):
+        difference(first, second[:399])
     with pytest.raises(UnknownName, match="Unknown score 'eec'. Did you mean 'ece'?"):
         difference(first, second, names=["eec"])
 
 
-def test_a_difference_is_of_the_same_images():
+def placed(found, indices):
+    return Predictions.from_logits(found.logits, found.labels, indices=torch.as_tensor(indices))
+
+
+def test_a_difference_is_of_the_same_images(caplog):
     found = random_predictions(40, 3, 0)
-    placed = [Predictions.from_logits(found.logits, found.labels, indices=torch.arange(40) + k) for k in (0, 0, 1)]
-    assert difference(placed[0], placed[1], names=["accuracy"], intervals=0)["accuracy"] == 0
-    assert difference(found, placed[2], names=["accuracy"], intervals=0)["accuracy"] == 0  # one does not know its places
-    for second in (placed[2], [placed[2][:10], placed[2][10:]]):
-        with pytest.raises(SurefootError, match="the same images in the same order, and 40 of 40 indices differ"):
-            difference(placed[0], second, names=["accuracy"], intervals=0)
+    here, again, moved = (placed(found, torch.arange(40) + k) for k in (0, 0, 1))
+    assert difference(here, again, names=["accuracy"], intervals=0)["accuracy"] == 0
+    assert difference(found, moved, names=["accuracy"], intervals=0)["accuracy"] == 0  # one does not know its places
+    for second in (moved, [moved[:10], moved[10:]]):
+        with pytest.raises(SurefootError, match="the same images, and .* of 39 have other labels"):
+            difference(here, second, names=["accuracy"], intervals=0)
+    with pytest.raises(SurefootError, match="of 40 and 40 indices none is in both"):
+        difference(here, placed(found, torch.arange(40) + 40), names=["accuracy"], intervals=0)
+
+
+def test_a_difference_pairs_by_indices_whatever_the_order_and_on_the_images_that_both_have(caplog):
+    caplog.set_level(logging.WARNING)
+    first = placed(random_predictions(60, 4, 0), torch.arange(60) * 7 + 3)
+    second = Predictions.from_logits(first.logits * 1.3, first.labels, indices=first.indices)
+    turned = second[torch.randperm(60, generator=torch.Generator().manual_seed(0))]
+    run = {"bins": 5, "intervals": 40, "seed": 2}
+    one, two = difference(first, second, **run), difference(first, turned, **run)
+    assert not caplog.records
+    common = difference(first[10:50], second[10:50], **run)
+    part = difference(first[:50], [turned[turned.indices >= 73][:20], turned[turned.indices >= 73][20:]], **run)
+    assert caplog.records[-1].getMessage() == "The difference is of the 40 images that both have, of 50 and 50."
+    for name in NAMES:
+        for same, other in ((one[name], two[name]), (common[name], part[name])):
+            expected = (same, same.low, same.high)
+            assert (other, other.low, other.high) == pytest.approx(expected, abs=1e-9, nan_ok=True), name
+
+
+def columns_of(found, bins, ids=None):
+    """PerImage from plain columns, computed apart from the package."""
+    p, labels = definitions.softmax(found.logits.numpy()), found.labels.numpy()
+    own = p[np.arange(len(p)), labels]
+    squares = np.square(p - np.eye(p.shape[1])[labels]).sum(1)
+    return PerImage.from_columns(p.max(1), p.argmax(1) == labels, -np.log(own), squares, labels, ids, bins)
+
+
+def test_scores_from_columns_alone_are_those_from_logits():
+    found = placed(random_predictions(120, 5, 0), torch.arange(120) * 3 + 1)
+    columns, names = columns_of(found, 9, found.indices.numpy()), [name for name in NAMES if name not in BY_CLASS | {"top5"}]
+    expected = estimates(found, names, 9, intervals=40, seed=3)
+    for name, value in estimates(None, names, 9, intervals=40, seed=3, per_image=columns).items():
+        same = expected[name]
+        assert (value, value.low, value.high) == pytest.approx((same, same.low, same.high), abs=1e-9), name
+    for name in BY_CLASS | {"top5"}:
+        for draws in (0, 10):
+            with pytest.raises(SurefootError, match=f"{name} must be computed from logits"):
+                estimates(None, [name], 9, intervals=draws, per_image=columns)
+    with pytest.raises(SurefootError, match="classwise_ece must be computed from logits"):
+        estimates(None, ["classwise_ece"], 9, per_image=per_image(found, 9))
+    with pytest.raises(SurefootError, match="bins must be 9"):
+        estimates(None, ["ece"], per_image=columns)
+    with pytest.raises(SurefootError, match="predictions must be given"):
+        estimates(None, ["ece"])
+
+
+def test_bad_columns():
+    good = [[0.5, 0.6], [True, False], [0.1, 0.2], [0.3, 0.4], [0, 1]]
+    assert PerImage.from_columns(*good, ids=None, bins=3).ids.tolist() == [0, 1]
+    for place, name in enumerate(("correct", "losses", "squares", "labels"), 1):
+        with pytest.raises(SurefootError, match=f"{name} must be one for each of 2 images, got 1"):
+            PerImage.from_columns(*(column[: 1 + (k != place)] for k, column in enumerate(good)), ids=None, bins=3)
+    with pytest.raises(SurefootError, match="ids must be one for each of 2 images, got 3"):
+        PerImage.from_columns(*good, ids=[1, 2, 3], bins=3)
+    with pytest.raises(SurefootError, match="ids must be one whole number for each image"):
+        PerImage.from_columns(*good, ids=[1.0, 2.0], bins=3)
+    with pytest.raises(SurefootError, match="of at least one image"):
+        PerImage.from_columns([], [], [], [], [], ids=None, bins=3)
+
+
+@pytest.mark.parametrize("names", [MANY, ("nll",), ("ece",), ("rms", "accuracy")])
+@pytest.mark.parametrize("draws", [0, 30])
+def test_samples_of_many_conditions_are_those_of_each(names, draws, monkeypatch):
+    monkeypatch.setattr("surefoot.calibration.scoring.TOGETHER", 2)
+    ids = torch.arange(70) * 5
+    predictions = [placed(random_predictions(70, 4, seed), ids) for seed in range(5)]
+    items = [per_image(predictions[0], 6), *(columns_of(found, 6, ids.numpy()) for found in predictions[1:])]
+    for found, item in zip(samples_of_many(items, names, 6, draws, 3), items, strict=True):
+        points, drawn = samples(None, item, names, 6, draws, 3)
+        assert found[1].keys() == drawn.keys()
+        for name in names:
+            assert found[0][name] == pytest.approx(points[name], abs=1e-12)
+        for name in drawn:
+            assert found[1][name] == pytest.approx(drawn[name], abs=1e-12)
+
+
+def test_samples_of_many_refuses_other_images_and_scores():
+    items = [per_image(placed(random_predictions(20, 3, 0), torch.arange(20) + k), 15) for k in (0, 1)]
+    with pytest.raises(SurefootError, match="their ids differ"):
+        samples_of_many(items, ["ece"], 15, 10, 0)
+    with pytest.raises(UnknownName, match="Unknown score of many conditions 'aurc'"):
+        samples_of_many(items[:1], ["aurc"], 15, 10, 0)
+    assert samples_of_many([], ["ece"], 15, 10, 0) == []
 
 
 def test_the_band_holds_a_calibrated_model_in_95_percent_of_cases_and_not_a_sharpened_one():
@@ -241,14 +328,9 @@ def test_the_band_holds_a_calibrated_model_in_95_percent_of_cases_and_not_a_shar
 
 
 def band_of(given_, seed):
-    from surefoot.calibration.bins import bin_of
-    from surefoot.calibration.bootstrap import calibrated_ece
-
     confidences = given_.confidences.double()
-    membership = torch.nn.functional.one_hot(bin_of(confidences, 15), 15).double()
-    return (
-        calibrated_ece(confidences, membership, seed, 250).quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-    )
+    membership = np.eye(15)[bin_of(confidences, 15)]
+    return np.quantile(calibrated_ece(confidences, membership, seed, 250), [0.025, 0.975]).tolist()
 
 
 @pytest.mark.parametrize(("count", "classes"), [(150, 3), (1000, 10)])
@@ -370,17 +452,17 @@ def test_intervals_of_ece_have_their_coverage(gap, images):
 
 
 def test_an_interval_contains_its_estimate_also_where_all_draws_are_beside_it():
-    found = estimate(0.4, torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64))
+    found = estimate(0.4, torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64))  # a tensor of the caller's
     assert (found.low, found.high) == pytest.approx((0.105, 0.4))
 
 
 def test_the_interval_of_a_norm_by_hand():
     """One gap far above its noise: 1.96 deviations to each side. Gaps that may be noise alone: one side has all of the 5 %."""
-    noise = torch.randn(4000, 400, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    one = norm_estimate(torch.tensor([20.0], dtype=torch.float64), 20 + noise[:, :1], lambda gaps: gaps.abs().sum(-1))
+    noise = np.random.default_rng(0).standard_normal((4000, 400))
+    one = norm_estimate(np.array([20.0]), 20 + noise[:, :1], lambda gaps: np.abs(gaps).sum(-1))
     assert (one.low, one, one.high) == pytest.approx((18.04, 20, 21.96), abs=0.1)
     for level, is_zero in ((0.94, True), (0.96, False)):
-        gaps = (noise.abs().sum(1).quantile(level) / 400).expand(400)
-        found = norm_estimate(gaps, gaps + noise, lambda gaps: gaps.abs().sum(-1))
+        gaps = np.full(400, np.quantile(np.abs(noise).sum(1), level) / 400)
+        found = norm_estimate(gaps, gaps + noise, lambda gaps: np.abs(gaps).sum(-1))
         assert (found.low == 0) is is_zero
         assert found.high == found

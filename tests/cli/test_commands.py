@@ -125,7 +125,7 @@ def test_ones_own_objective(surefoot, here):
 
 def test_list(surefoot):
     found = json.loads(surefoot("list", "--json").out)
-    names = {"objectives", "views", "models", "data", "corruptions", "attacks"}
+    names = {"objectives", "views", "models", "data", "corruptions", "attacks", "measurements"}
     assert set(found) == {*names, "data-options", "model-options", "augmentation", "training"}
     assert {"name": "feature_dim", "help": "default None"} in found["model-options"]
     assert {"name": "memory_gib", "help": "default 2.0"} in found["data-options"]

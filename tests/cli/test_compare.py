@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
 
@@ -63,9 +62,8 @@ def test_errors_are_one_line(surefoot, audits, arguments, message):
 
 
 def test_missing_audits_are_made_and_drawn_on_one_page(surefoot, run, here, monkeypatch):
-    tiny = replace(
-        DEPTHS["quick"], severities=(3,), corruption_images=40, corruptions=("fog",), attacks=("fgsm",), attack_images=20
-    )
+    few = {"names": ("fgsm",), "max_images": 20}
+    tiny = DEPTHS["quick"].having(corruptions={"names": ("fog",), "severities": (3,), "max_images": 40}, attacks=few)
     monkeypatch.setitem(DEPTHS, "quick", tiny)
     for name in ("one", "two"):
         shutil.copytree(run.folder, here / name)

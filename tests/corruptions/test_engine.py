@@ -165,7 +165,7 @@ def test_names_and_families():
 def test_images_in_a_graph_and_functions_without_constants():
     images = torch.full((1, 3, 8, 8), 0.5, requires_grad=True)
     assert not corrupt(images, "jpeg_compression", 1).requires_grad
-    with pytest.raises(SurefootError, match="Unknown corruption 'torch:abs'"):
+    with pytest.raises(SurefootError, match=r"corruption 'torch:abs' must be a function of \(images, severity, draws\)"):
         corrupt(torch.rand(1, 3, 8, 8), "torch:abs", 1)
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.data.choosing import ChosenSplit, choose, stratified_places
+from surefoot.data.choosing import ChosenSplit, choose, chosen_rows, chunks_of, stratified_places
 from surefoot.errors import SurefootError
 
 
@@ -44,12 +44,30 @@ class Stream:
 
 
 def test_some_of_a_stream(digits):
-    few = choose(Stream(digits.test), 30)
+    stream = Stream(digits.test)
+    few = choose(stream, 30)
     assert isinstance(few, ChosenSplit)
     assert len(few) == 30
     seen = torch.cat([batch.indices for batch in few.batches(64)])
     assert len(seen) == 30
-    assert torch.equal(seen, digits.test.indices[torch.linspace(0, len(digits.test) - 1, 30).round().long()])
+    fewer, rows = chosen_rows(stream, 12), chosen_rows(stream, 30)
+    assert torch.equal(seen, digits.test.indices[rows])
+    assert bool(torch.isin(fewer, rows).all())  # fewer are among more
+    gaps = torch.cat([rows, rows.new_tensor([len(digits.test)])]).diff(prepend=rows.new_zeros(1))
+    assert gaps.max() < 3 * len(digits.test) / 30  # from all over the stream
+
+
+def test_chunks_of_every_kind_of_split(digits):
+    """The same images at the same rows, read once; a stream only in its own order."""
+    chunks = [torch.tensor([3, 5, 8]), torch.tensor([9]), torch.tensor([20, 21])]
+    stream = Stream(digits.test)
+    for given in (digits.test, stream):
+        for rows, batch in zip(chunks, chunks_of(given, chunks), strict=True):
+            assert torch.equal(batch.indices, digits.test.indices[rows])
+            assert torch.equal(batch.labels, digits.test.labels[rows])
+            assert torch.equal(batch.images, digits.test.images[rows].float() / 255)
+    with pytest.raises(SurefootError, match="rising order"):
+        next(chunks_of(stream, chunks[::-1]))
 
 
 def test_max_images_is_exact():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from made_up import class_row, made_up
 
-from surefoot.auditing.predicted import audit_predictions
+from surefoot.auditing.predictions import audit_predictions
 from surefoot.calibration.scoring import scores
 from surefoot.report.page import write_page
 from surefoot.report.reading import read_audit

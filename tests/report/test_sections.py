@@ -3,6 +3,7 @@ from made_up import class_row, geometry_points, grid, made_up, number
 
 from surefoot.corruptions.families import EVERY_FAMILY as MEASURED_EVERY
 from surefoot.corruptions.families import FAMILIES as MEASURED_FAMILIES
+from surefoot.report.page import render_page
 from surefoot.report.sections import sections_of
 from surefoot.report.sections.attacks import attacks_section
 from surefoot.report.sections.base import models_of
@@ -11,6 +12,7 @@ from surefoot.report.sections.classes import SHOWN, classes_section, groups_sect
 from surefoot.report.sections.corruptions import EVERY_FAMILY, FAMILIES, corruptions_section, means
 from surefoot.report.sections.geometry import explained, geometry_section
 from surefoot.report.sections.layers import inner_names
+from surefoot.report.sections.measurements import measurements_section
 from surefoot.report.sections.provenance import provenance_section
 
 
@@ -281,3 +283,46 @@ def test_made_up_grid_is_sane():
         sum(abs(s - c) for s, c in zip(found["confidences"][10], found["correct"][10], strict=True)) / 1000
     )
     assert found["values"][10] == 1.0
+
+
+OWN = "pkg.mod:<Name>"
+
+
+def test_measurements_of_ones_own_are_rows():
+    audit = made_up("a") | {"measurements": {OWN: {"changed": number(0.25), "deep": {"er": 3}, "none": None}}}
+    section = measurements_section(models_of([audit]))
+    assert [(row["label"], row["number"], row["value"]) for row in section.values["rows"]] == [
+        (OWN, "changed", 0.25),
+        (OWN, "deep.er", 3),
+        (OWN, "none", None),
+    ]
+    assert (section.values["rows"][0]["low"], section.values["rows"][1]["low"]) == (0.24, None)
+    assert measurements_section(one()) is None
+    assert measurements_section(models_of([made_up() | {"measurements": {}}])) is None
+
+
+def test_measurements_of_ones_own_side_by_side():
+    """A measurement after the other, the models of each below one another; one that only one has is a row of its own."""
+    audits = [
+        made_up("a") | {"measurements": {OWN: {"changed": number(0.25)}}},
+        made_up("b") | {"measurements": {"other": {"x": 1.5}, OWN: {"changed": number(0.5)}}},
+        made_up("c"),
+    ]
+    rows = measurements_section(models_of(audits)).values["rows"]
+    assert [(row["label"], row["model"], row["value"]) for row in rows] == [
+        (OWN, "a", 0.25),
+        (OWN, "b", 0.5),
+        ("other", "b", 1.5),
+    ]
+    page = render_page(audits)
+    assert page.count("Your measurements") >= 1
+    escaped = "pkg.mod:&lt;Name&gt;"
+    assert f'<td>{escaped}</td><td class="text">b</td><td class="text">changed</td><td>0.5</td><td>0.49 to 0.51</td>' in page
+    assert '<td class="text">x</td><td>1.5</td><td>\N{EN DASH}</td>' in page
+    assert "pkg.mod:<Name>" not in page
+    assert "Your measurements" not in render_page([made_up()])
+
+
+def test_an_audit_without_corruptions_has_a_page():
+    page = render_page([made_up() | {"corruptions": None}])
+    assert "worst family" not in page

@@ -4,7 +4,8 @@ import pytest
 from tiny import cells
 
 from surefoot.errors import SurefootError
-from surefoot.studies.cells import cells_of, only
+from surefoot.measurements.registry import check_measure
+from surefoot.studies.cells import cells_of, measure_digest, only
 from surefoot.studies.reading import read_study
 
 
@@ -71,3 +72,73 @@ def test_what_a_method_says_itself_is_not_changed(tmp_path):
     methods = {"a": {"name": "magnma", "samples": 3}, "b": "magnma"}
     found = cells(tmp_path, methods=methods, baseline=None, objective_options={"magnma": {"samples": 1}})
     assert [cell.recipe.objective["samples"] for cell in found] == [3, 1]
+
+
+DIGESTS = [  # as the first version with stored results had them; it must find them
+    ("clean", {}, "f873156ea9bc47a1"),
+    ("clean", {"bins": 10}, "57de4b0d15cd8c04"),
+    ("temperature", {}, "29654b715740b169"),
+    ("temperature", {"bins": 10}, "d1a517d08affa678"),
+    ("validation", {}, "cce0459a4a16011b"),
+    ("validation", {"bins": 10}, "c35d9b946de30e96"),
+    ("logits", {}, "d4c435977d7ecbfa"),
+    ("feature-scaling", {}, "5324b201ccc5eee6"),
+    ("feature-scaling", {"bins": 10}, "97306e4b7cb1701c"),
+    ("corruptions", {}, "b59df7f34ef2aa09"),
+    (
+        "corruptions",
+        {"names": ["fog", "frost"], "severities": [1, 3], "max_images": 100, "bins": 10, "each": True},
+        "bb5e57a9bdb47a8c",
+    ),
+    ("corruptions", {"generator": 1}, "3601ac2a0781f867"),
+    ("noise", {}, "1cbe2e9ee369931b"),
+    ("noise", {"levels": [1, 5], "distribution": "uniform", "draws": 3, "max_images": 100}, "91ef5d6640ce6878"),
+    ("occlusions", {}, "7de551cf992ca064"),
+    ("occlusions", {"noise": 20, "severity": 2, "draws": 3, "max_images": 100}, "453503a029df9b63"),
+    ("attacks", {}, "8be7a55ed768383b"),
+    ("attacks", {"names": ["fgsm"], "max_images": 100}, "f7d5013ae213f258"),
+    ("attacks", {"generator": 1}, "9cf107e0136b65a9"),
+    ("transfer", {"surrogates": {"a": {"seed": 1}}}, "99643429e82d43e1"),
+    ("transfer", {"surrogates": {"a": {}}, "names": ["fgsm"], "max_images": 100}, "310aafd21e2a8db7"),
+    ("transfer", {"surrogates": {"a": {}}, "generator": 1}, "6c52ac16aee089df"),
+    ("cosine-attacks", {}, "8821c380bacf2743"),
+    ("cosine-attacks", {"names": ["fgsm"], "max_images": 100}, "2130f36d979417ab"),
+    ("cosine-attacks", {"generator": 1}, "122f91aa58be158b"),
+    ("cost", {}, "4c4d6e3b734f1ad7"),
+    ("cost", {"steps": 3, "batch_size": 16}, "4bb980e3eb3ca690"),
+    ("probe", {}, "3209805cd22360a9"),
+    ("probe", {"data": "cifar100", "max_images": 100}, "a5ad12a445e99dc3"),
+    ("sensitivity", {}, "dd8d0358ea7ace26"),
+    ("sensitivity", {"std": 0.2, "draws": 3, "max_images": 100}, "d2733a9aef0a332f"),
+    ("curvature", {}, "3c008bc40f348d21"),
+    ("curvature", {"draws": 3, "step": 0.02, "max_images": 100}, "403e329284cfdbef"),
+    ("curvature-noise", {}, "6391318122960119"),
+    (
+        "curvature-noise",
+        {"level": 0.1, "distribution": "uniform", "draws": 3, "curvature_draws": 4, "max_images": 100},
+        "148955675ee47a2e",
+    ),
+    ("loss-surface", {}, "61d58171c9b5b81b"),
+    ("loss-surface", {"reach": 0.5, "points": 5, "max_images": 10}, "80c28aadac8519aa"),
+    ("features", {}, "6bb043438dd7def6"),
+    ("features", {"max_images": 100, "attacked": 50}, "d018eb7a8da5f84e"),
+    ("centres", {}, "c89f5eb06d396b2a"),
+    ("centres", {"max_images": 100}, "5eb68c6ca785e4dc"),
+    ("centre-stability", {}, "f47ab20a762759ea"),
+    (
+        "centre-stability",
+        {"learning_rates": [0.1], "steps": [10], "schedules": ["constant"], "max_images": 100},
+        "680c1e65dcde9ecb",
+    ),
+    ("cone", {}, "5cb14002da500d60"),
+    ("cone", {"max_images": 100}, "bdf7f969ec0f93b4"),
+    ("plane-start", {}, "ae2ab247a1e4c0fa"),
+    ("plane-start", {"features": True, "regions": True, "epochs": 2, "max_images": 100}, "abc9dddc2d3dac28"),
+    ("bias", {}, "83fad28894770f3c"),
+    ("bias", {"max_images": 100}, "4e8c6c98163c7a36"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "stored"), DIGESTS)
+def test_names_of_stored_measurements_stay(name, options, stored):
+    assert measure_digest("0123456789abcdef", check_measure(name, options)) == stored

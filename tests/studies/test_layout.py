@@ -10,11 +10,11 @@ import pytest
 from tiny import cells, write
 
 from surefoot.errors import SurefootError
+from surefoot.measurements.registry import check_measure
 from surefoot.metrics import Metric
 from surefoot.report.study_page import render_study
 from surefoot.studies.cells import cells_of, only, whole
 from surefoot.studies.layout import Entry, build_table
-from surefoot.studies.measuring import check_measure
 from surefoot.studies.reading import read_study
 from surefoot.studies.rendering import (
     as_plain,

@@ -1,13 +1,13 @@
 """Cells as Ray tasks on a real cluster of two nodes, one of which dies in the middle."""
 
 import os
-import subprocess
 import threading
 import time
 
 import pytest
 from tiny import cells, write
 
+from processes_below import below
 from surefoot.errors import SurefootError
 from surefoot.studies.engines import Here
 from surefoot.studies.layout import build_table
@@ -15,36 +15,6 @@ from surefoot.studies.reading import read_study
 from surefoot.studies.rendering import render
 from surefoot.studies.results import Results
 from surefoot.studies.running import run_study
-
-
-@pytest.fixture
-def cluster(monkeypatch, recwarn):
-    """A head that computes nothing and two nodes of one processor each."""
-    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    import ray
-    from ray.cluster_utils import Cluster
-
-    small = {"object_store_memory": 80 * 2**20}
-    notice = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 5}
-    head = {"num_cpus": 0, "include_dashboard": False, "_system_config": notice, **small}
-    made = Cluster(initialize_head=True, head_node_args=head)
-    nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
-    monkeypatch.setenv("RAY_ADDRESS", made.address)
-    yield made, nodes
-    ray.shutdown()
-    made.shutdown()
-
-
-def below(parent):
-    """The processes that a process started, and theirs."""
-    lines = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout.splitlines()
-    rows = [(int(pid), int(above), words) for pid, above, words in (line.split(None, 2) for line in lines)]
-    found, grown = {parent}, True
-    while grown:
-        more = {pid for pid, above, _ in rows if above in found} - found
-        found, grown = found | more, bool(more)
-    return [words for pid, _, words in rows if pid in found - {parent}]
 
 
 @pytest.mark.stress

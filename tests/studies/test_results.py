@@ -5,8 +5,8 @@ import yaml
 
 from surefoot.corruptions.engine import GENERATOR
 from surefoot.errors import SurefootError
+from surefoot.measurements.registry import build
 from surefoot.studies.cells import cells_of
-from surefoot.studies.corruption_measurements import corruptions
 from surefoot.studies.reading import read_study
 from surefoot.studies.results import Results
 
@@ -32,4 +32,4 @@ def test_results_of_two_generators_are_not_mixed(tmp_path):
 
 def test_an_earlier_generator_cannot_be_asked_to_compute():
     with pytest.raises(SurefootError, match="generator must be 2, the corruptions of this version, got 1"):
-        corruptions(None, generator=1)
+        build("corruptions", {"generator": 1})

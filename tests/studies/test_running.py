@@ -158,7 +158,7 @@ def test_a_failed_cell_stops_no_other_and_is_told_with_its_log(tmp_path, monkeyp
         "import surefoot as sf\nfrom surefoot.errors import SurefootError\n"
         "class Objective(sf.objectives.CrossEntropy):\n"
         "    def forward(self, *_, **__):\n        raise SurefootError('No loss today.')\n"
-        "def measurement(subject):\n    raise SurefootError('No ruler.')\n"
+        "def measurement(context):\n    raise SurefootError('No ruler.')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     methods = {"bad": "breaking:Objective", "focal": "focal"}
@@ -367,7 +367,7 @@ def test_a_measurement_of_ones_own_gives_numbers(tmp_path, monkeypatch):
     """Words would end every table that shows them."""
     (tmp_path / "own_measures.py").write_text(
         "def words(subject):\n    return {'verdict': 'good'}\n"
-        "def images(subject):\n    return {'count': len(subject.data.test), 'nothing': float('nan')}\n"
+        "def images(context):\n    return {'count': len(context.data.test), 'nothing': float('nan')}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     measure = {name: {"measurement": f"own_measures:{name}"} for name in ("words", "images")}

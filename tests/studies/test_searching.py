@@ -5,13 +5,13 @@ from tiny import cells, write
 
 from surefoot.data import dataset
 from surefoot.errors import SurefootError
+from surefoot.measurements.context import Hidden
 from surefoot.studies.cells import cells_of, whole
 from surefoot.studies.engines import Here
 from surefoot.studies.reading import read_study
 from surefoot.studies.results import Results
 from surefoot.studies.running import run_study
 from surefoot.studies.searching import choose, grid_methods, parse_grid, random_methods, searchable
-from surefoot.studies.subjects import Hidden
 
 SEARCH = {"measure": {"validation": {}}, "select": "validation.accuracy", "baseline": None}
 

@@ -5,10 +5,10 @@ import timm
 import torchvision
 
 from surefoot.data.loading import DATASETS
+from surefoot.measurements.registry import check_measure
 from surefoot.models.building import MODELS
 from surefoot.studies.cells import cells_of, needs_root, only
 from surefoot.studies.layout import as_pair
-from surefoot.studies.measuring import check_measure
 from surefoot.studies.reading import SCALES, read_study, study_names
 from surefoot.studies.schema import AXES
 from surefoot.training.recipes import Recipe

@@ -41,6 +41,7 @@ ATTACKS = Registry(
         ("noise", "surefoot.attacks.random_search:noise", "The worst of 20 random points, L-inf 8/255"),
     ],
     Own("a function of (model, images, labels)", is_attack),
+    "surefoot.attacks",
 )
 FIXED = ("pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong")  # budgets that belong to the name
 NOT_OPTIONS = ("model", "images", "labels", "generator", "seed", "indices")

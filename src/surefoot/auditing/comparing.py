@@ -1,7 +1,11 @@
-"""Audits side by side: differences with intervals, paired where both models saw the same images, and which of them are real."""
+"""Audits side by side: differences with intervals, paired on the images that both tables have, and which of them are real.
+
+Reads `audit.json` and the tables, and nothing else: no images, no torch.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,29 +14,38 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from ..calibration.answers import answer
-from ..calibration.bootstrap import DRAWS, estimate
-from ..calibration.scoring import samples
+from ..calibration.bootstrap import estimate
 from ..corruptions.families import COMMON15
 from ..errors import SurefootError
-from ..intervals import NORMAL_95
+from ..files import read_json
+from ..intervals import NORMAL_95, Estimate
+from ..measurements.base import CLEAN, Rows
 from ..plain import plain
-from ..types import Estimate
-from .aligning import Compared, align, name_apart, read_compared
-from .cells import BINS
-from .conditions import conditions
 from .naming import Number, good_direction, numbers_in
+from .shared_images import CLEAN_SCORES, COLUMNS, MEANS, RATES, SCALED_ECE, Drawing, Drawn, Sharing, damage_of, draw_scores
+from .table import key_of, read_conditions, table_in
 
+AUDIT, SCHEMA = "audit.json", 2
 LEVEL = 0.05
-CLEAN = ("accuracy", "nll", "brier", "ece", "adaptive_ece", "rms", "aurc", "auroc")  # paired on the images themselves
-OTHERS = (  # paired where the audits kept their draws
-    *("temperature.calibration.ece", "corruptions.mean_accuracy", "corruptions.mean_ece", "corruptions.mean_nll"),
-    *("corruptions.mean_rms", "corruptions.mean_scaled_ece"),
-)
 MCE = "corruptions.relative_mce"
+logger = logging.getLogger("surefoot")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One audit, read: its plain values, and the rows of its clean images where its table is beside it.
+
+    `whole` says that `audit-data/` beside it is its own, and not that of a later audit in the same folder.
+    """
+
+    name: str
+    folder: Path
+    audit: dict[str, Any]
+    clean: Rows | None = None
+    table: Path | None = None
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,139 +89,177 @@ class Comparison:
         return [plain(vars(item)) for item in self.differences if item.paired]
 
 
+def read_compared(path: str | Path) -> Compared:
+    """An audit from its `audit.json` or the folder that holds it."""
+    path = Path(path)
+    folder = path if path.is_dir() else path.parent
+    audit = read_json("audit", path / AUDIT if path.is_dir() else path)
+    schema = audit.get("schema") if isinstance(audit, dict) else None
+    if schema != SCHEMA:
+        raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
+    name, table = str(audit["subject"]["name"]), table_in(folder)
+    own = table is not None and key_of(table) == audit["subject"].get("table")
+    if table is not None and not own:
+        logger.warning("'%s' beside '%s' is another audit's: its rows are not used.", table, path)
+        return Compared(name, folder, dict(audit), whole=False)
+    clean = None if table is None else read_conditions(table, [CLEAN], ("image", *COLUMNS)).get(CLEAN)
+    return Compared(name, folder, dict(audit), clean, table)
+
+
+def name_apart(models: Sequence[Compared]) -> list[Compared]:
+    """Models of the same name are called by their folders, and numbered if those are the same too."""
+    names = [model.name for model in models]
+    called = [str(model.folder) if names.count(model.name) > 1 else model.name for model in models]
+    numbered = [f"{name} ({place})" if called.count(name) > 1 else name for place, name in enumerate(called, 1)]
+    return [replace(model, name=name) for model, name in zip(models, numbered, strict=True)]
+
+
+def check_same(models: Sequence[Compared]) -> list[str]:
+    """Refuse audits of different data, splits or numbers of classes; other names of classes are only told."""
+    first, notes = models[0].audit["subject"], []
+    for model in models[1:]:
+        other = model.audit["subject"]
+        if first["classes"] != other["classes"]:
+            notes.append(f"'{models[0].name}' and '{model.name}' have other names for their classes.")
+        checked = [("number of classes", len(first["classes"]), len(other["classes"]))]
+        if first["data"] and other["data"]:  # predictions alone have none, and their labels must do
+            checked += [("data", first["data"].get("name"), other["data"].get("name"))]
+            checked += [("split", first["split"], other["split"])]
+        for what, one, two in checked:
+            if one != two:
+                said = f"'{models[0].name}' and '{model.name}' cannot be compared"
+                raise SurefootError(f"{said}: their {what} differ, {one} and {two}.")
+    return notes
+
+
 def compare(audits: Sequence[Compared | str | Path], *, all_pairs: bool = False, seed: int = 0) -> Comparison:
     """Audits, or the folders that hold them: every one against the first, or every pair.
 
-    Clean scores are paired on the images, the rest by the draws of the audits where both kept them on the same images.
+    Differences are paired on the images that all tables have, under conditions that both saw.
     """
     if len(audits) < 2:
         raise SurefootError("A comparison needs at least two audits.")
-    read = [audit if isinstance(audit, Compared) else read_compared(audit) for audit in audits]
-    models, notes = align(name_apart(read))
+    models = name_apart([audit if isinstance(audit, Compared) else read_compared(audit) for audit in audits])
+    notes = check_same(models)
     numbers = [numbers_in(model.audit) for model in models]
-    clean = [clean_samples(model, seed) for model in models]
+    drawn, more = paired_scores(models, Drawing(seed))
+    notes += more
     found: list[Difference] = []
-    pairs = combinations(range(len(models)), 2) if all_pairs else ((0, place) for place in range(1, len(models)))
-    for one, two in pairs:
-        named = (models[one].name, models[two].name)
-        alike = same_damage(models[one], models[two])
-        if not alike and "corruptions" in models[one].audit and "corruptions" in models[two].audit:
-            notes.append(f"'{named[0]}' and '{named[1]}' saw other corruptions: what they did under these is not compared.")
-        found += clean_differences(named, clean[one], clean[two], numbers[one], numbers[two])
-        paired = can_pair(models[one], models[two])
-        for name in other_names(numbers[one], numbers[two], models[one], alike):
-            first, second = numbers[one][name], numbers[two][name]
-            draws = [models[place].draws.get(name) for place in (one, two)] if paired else [None, None]
-            found.append(difference_of(name, named, first, second, draws))
-        if alike:
-            found += relative_mce(named, models[one], models[two], paired)
     values: dict[str, dict[str, float]] = {}
-    for name in dict.fromkeys(item.name for item in found):
-        for model, held, own in zip(models, numbers, clean, strict=True):
-            score = name.removeprefix("calibration.")
-            if own is not None and score in own[0]:
-                values.setdefault(name, {})[model.name] = own[0][score]
-            elif name in held:
-                values.setdefault(name, {})[model.name] = held[name].value
+    for one, two in combinations(range(len(models)), 2) if all_pairs else ((0, place) for place in range(1, len(models))):
+        pair = (models[one].name, models[two].name)
+        alike = damage_of(models[one].audit) == damage_of(models[two].audit)
+        if not alike and all(models[place].audit.get("corruptions") for place in (one, two)):
+            notes.append(f"'{pair[0]}' and '{pair[1]}' saw other corruptions: what they did under these is not compared.")
+        for name in compared_names(models[one].audit, alike):
+            if name in drawn[one] and name in drawn[two]:
+                found.append(paired_difference(name, pair, drawn[one][name], drawn[two][name]))
+            elif name in numbers[one] and name in numbers[two]:
+                found.append(unpaired_difference(name, pair, numbers[one][name], numbers[two][name]))
+            else:
+                continue
+            for place in (one, two):
+                own = drawn[place][name][0] if name in drawn[place] else numbers[place][name].value
+                values.setdefault(name, {})[models[place].name] = own
+        if alike:
+            found += relative_mce(pair, [models[place].audit for place in (one, two)], drawn[one], drawn[two])
+    found = [item for item in found if math.isfinite(item.value)]
     return Comparison([model.name for model in models], values, with_real(found), notes)
 
 
-def clean_samples(model: Compared, seed: int) -> tuple[dict[str, float], dict[str, Tensor]] | None:
-    if model.predictions is None:
-        return None
-    return samples(model.predictions, answer(model.predictions, BINS), CLEAN, BINS, DRAWS, seed)
-
-
-def clean_differences(
-    named: tuple[str, str],
-    one: tuple[dict[str, float], dict[str, Tensor]] | None,
-    two: tuple[dict[str, float], dict[str, Tensor]] | None,
-    first: Mapping[str, Number],
-    second: Mapping[str, Number],
-) -> Iterator[Difference]:
-    """On the images themselves, or from the audits' numbers where there are no answers."""
-    for score in CLEAN:
-        name = f"calibration.{score}"
-        if one is not None and two is not None:
-            value = estimate(two[0][score] - one[0][score], two[1][score] - one[1][score])
-            if math.isfinite(value):
-                yield as_difference(name, named, value, paired=True)
-        elif name in first and name in second:
-            yield difference_of(name, named, first[name], second[name], [None, None])
-
-
-def same_damage(one: Compared, two: Compared) -> bool:
-    """Whether both met the same corruptions of as many images: at the same depth, from the same place."""
-    depths = [model.audit["subject"].get("depth") for model in (one, two)]
-    return depths[0] == depths[1] and conditions(one.audit) == conditions(two.audit)
-
-
-def other_names(first: Mapping[str, Number], second: Mapping[str, Number], one: Compared, alike: bool) -> list[str]:
-    """What both have beyond the clean scores; what they did under corruptions only where those are alike."""
-    attacks = [
-        f"attacks.{name}.{score}" for name in one.audit.get("attacks", {}) for score in ("success_rate", "robust_accuracy")
+def paired_scores(models: Sequence[Compared], drawing: Drawing) -> tuple[list[dict[str, Drawn]], list[str]]:
+    """The scores of each audit on the images that all tables have; none for an audit without a table, and a note says so."""
+    having = [place for place, model in enumerate(models) if model.clean is not None]
+    lacking = [model.name for model in models if model.clean is None]
+    notes = [f"No table beside the audit of {', '.join(lacking)}: no difference of it is paired."] if lacking else []
+    found: list[dict[str, Drawn]] = [{} for _ in models]
+    if len(having) < 2:
+        return found, notes
+    tables = [
+        Sharing(model.name, model.audit, model.table, model.clean, model.clean["index"])
+        for model in models
+        if model.clean is not None and model.table is not None
     ]
-    wanted = [name for name in OTHERS if alike or not name.startswith("corruptions")] + attacks
-    return [name for name in wanted if name in first and name in second]
+    scores, more = draw_scores(tables, drawing)
+    for place, own in zip(having, scores, strict=True):
+        found[place] = own
+    return found, notes + more
 
 
-def can_pair(one: Compared, two: Compared) -> bool:
-    """Whether the draws of both audits are of the same images: the same seed, and as many of the same split.
-
-    An attack that only one of them has does not matter.
-    """
-    first, second = ({name: found["images"] for name, found in m.audit.get("attacks", {}).items()} for m in (one, two))
-    if any(first[name] != second[name] for name in first.keys() & second.keys()):
-        return False
-    sides = [(m.audit["subject"].get("seed"), m.audit.get("corruptions", {}).get("images")) for m in (one, two)]
-    return bool(one.draws) and bool(two.draws) and sides[0] == sides[1]
+def compared_names(audit: Mapping[str, Any], alike: bool) -> list[str]:
+    """What may be compared; means over corruptions only where those are alike."""
+    attacks = [f"attacks.{name}.{rate}" for name in audit.get("attacks", {}) for rate in RATES]
+    return [*(f"calibration.{name}" for name in CLEAN_SCORES), SCALED_ECE, *(MEANS if alike else ()), *attacks]
 
 
-def difference_of(
-    name: str, named: tuple[str, str], first: Number, second: Number, draws: Sequence[Tensor | None]
-) -> Difference:
-    """Paired by draws, or else the widest interval that both allow: right whatever the two have in common."""
-    value = second.value - first.value
-    before, after = draws
-    if before is not None and after is not None and len(before) == len(after):
-        return as_difference(name, named, estimate(value, after - before), paired=True)
-    if first.low is None or first.high is None or second.low is None or second.high is None:
-        return as_difference(name, named, Estimate(value, -math.inf, math.inf), paired=False)
-    return as_difference(name, named, Estimate(value, second.low - first.high, second.high - first.low), paired=False)
+def paired_difference(name: str, pair: tuple[str, str], first: Drawn, second: Drawn) -> Difference:
+    """Draw by draw, on the same images."""
+    return as_difference(name, pair, estimate(second[0] - first[0], second[1] - first[1]), paired=True)
 
 
-def as_difference(name: str, named: tuple[str, str], value: Estimate, *, paired: bool) -> Difference:
+def unpaired_difference(name: str, pair: tuple[str, str], first: Number, second: Number) -> Difference:
+    """The widest interval that both allow: right whatever the two have in common."""
+    value, low, high = second.value - first.value, -math.inf, math.inf
+    if first.low is not None and first.high is not None and second.low is not None and second.high is not None:
+        low, high = second.low - first.high, second.high - first.low
+    return as_difference(name, pair, Estimate(value, low, high), paired=False)
+
+
+def as_difference(name: str, pair: tuple[str, str], value: Estimate, *, paired: bool) -> Difference:
     better = good_direction(name) * ((value > 0) - (value < 0))
-    return Difference(name, *named, float(value), value.low, value.high, paired, better)
+    return Difference(name, *pair, float(value), value.low, value.high, paired, better)
 
 
-def relative_mce(named: tuple[str, str], one: Compared, two: Compared, paired: bool) -> Iterator[Difference]:
+def relative_mce(
+    pair: tuple[str, str], audits: Sequence[Mapping[str, Any]], first: Mapping[str, Drawn], second: Mapping[str, Drawn]
+) -> Iterator[Difference]:
     """mCE of the second relative to the first, minus 1: the mean over corruptions of their ratio of errors.
 
     As Hendrycks and Dietterich (2019) divide by AlexNet's errors: each corruption's error is the mean over severities. Over the
     fifteen of the benchmark, or what both have of them; a corruption without any error of the first is left out.
     """
-    first, second = errors_by_corruption(one.audit), errors_by_corruption(two.audit)
+    found = paired_mce(first, second)
+    paired = found is not None
+    if found is None:
+        found = unpaired_mce(*(errors_by_corruption(audit) for audit in audits))
+    if found is not None:
+        yield Difference(MCE, *pair, float(found), found.low, found.high, paired, (found < 0) - (found > 0))
+
+
+def paired_mce(first: Mapping[str, Drawn], second: Mapping[str, Drawn]) -> Estimate | None:
+    """Draw by draw; None where the first has no errors that both were drawn under."""
+    keys = [f"corruptions.{name}.accuracy" for name in COMMON15]
+    used = [key for key in keys if key in first and key in second and first[key][0] < 1]
+    if not used:
+        return None
+    value = sum((1 - second[key][0]) / (1 - first[key][0]) for key in used) / len(used) - 1
+    below, above = (1 - np.stack([own[key][1] for key in used]) for own in (first, second))
+    return estimate(value, mean_ratio(above, below) - 1)
+
+
+def mean_ratio(above: np.ndarray[Any, Any], below: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The mean over rows of their ratio where it is defined; NaN where it nowhere is."""
+    ratios = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    defined = (below > 0).sum(0)
+    found: np.ndarray[Any, Any] = np.divide(ratios.sum(0), defined, out=np.full(above.shape[1], np.nan), where=defined > 0)
+    return found
+
+
+def unpaired_mce(first: Mapping[str, Estimate], second: Mapping[str, Estimate]) -> Estimate | None:
+    """The same from the intervals of both."""
     names = [name for name in COMMON15 if name in first and first[name] > 0 and name in second]
     if not names:
-        return
+        return None
     value = sum(second[name] / first[name] for name in names) / len(names) - 1
-    keys = [f"corruptions.{name}.accuracy" for name in names]
-    paired = paired and all(key in one.draws and key in two.draws for key in keys)
-    if paired:
-        before, after = (1 - torch.stack([model.draws[key] for key in keys]) for model in (one, two))
-        found = estimate(value, (after / before.where(before > 0, torch.nan)).nanmean(0) - 1)
-    else:
-        low = sum(second[name].low / first[name].high for name in names) / len(names) - 1
-        ends = [second[name].high / first[name].low if first[name].low > 0 else math.inf for name in names]
-        found = Estimate(value, low, sum(ends) / len(names) - 1)
-    yield Difference(MCE, *named, value, found.low, found.high, paired, (value < 0) - (value > 0))
+    low = sum(second[name].low / first[name].high for name in names) / len(names) - 1
+    ends = [second[name].high / first[name].low if first[name].low > 0 else math.inf for name in names]
+    return Estimate(value, low, sum(ends) / len(names) - 1)
 
 
 def errors_by_corruption(audit: Mapping[str, Any]) -> dict[str, Estimate]:
     """The mean error over severities of every corruption; its ends are the means of theirs."""
     held: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for cell in audit.get("corruptions", {}).get("cells", ()):
+    for cell in (audit.get("corruptions") or {}).get("cells", ()):
         held[cell["name"]].append(cell["accuracy"])
     ends = ("value", "high", "low")  # of an accuracy: its upper end is the lower one of the error
     return {

@@ -2,98 +2,115 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from ..corruptions.families import NAMES
-from ..errors import UnknownName, require
+from ..errors import UnknownName
 
-OCCLUSIONS = (  # discriminative-noise Table 4
-    "occlusion",
-    "down_up_sampling",
-    "stripes",
-    "occlusion+gaussian_noise",
-    "down_up_sampling+occlusion",
-    "down_up_sampling+stripes",
-)
+Options = Mapping[str, Any]
+GAUSSIAN = (2, 4, 8, 16, 20, 40)  # levels of noise in units of 1/255
+UNIFORM = (15.3, 38.25)
 
 
 @dataclass(frozen=True)
 class Depth:
-    """What is measured on how many images; None stands for all of them. Clean images are always measured all."""
+    """Measurements by label with their options, as a study's `measure:` names them; clean images are always measured all."""
 
     name: str
-    severities: tuple[int, ...]
-    corruption_images: int | None
-    gaussian_levels: tuple[float, ...]  # standard deviations in pixel units
-    uniform_levels: tuple[float, ...]  # amplitudes
-    noise_draws: int  # of every level (discriminative-noise 7.1)
-    occlusions: tuple[str, ...]
-    attacks: tuple[str, ...]
-    attack_images: int | None
-    curve_budgets: tuple[float, ...]  # of PGD
-    masking_images: int
-    geometry_images: int | None
-    curvature_draws: int
-    certified_images: int
-    corruptions: tuple[str, ...] = NAMES
+    measure: Mapping[str, Options] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        require(len(self.corruptions) > 0, "corruptions", "at least one", 0)
-        require(len(self.severities) > 0, "severities", "at least one of 1 to 5", 0)
-        require(self.noise_draws >= 1, "noise_draws", "at least 1", self.noise_draws)
+    def having(self, **changes: Options | None) -> Depth:
+        """The same with some options changed, a measurement added, or, for None, left out; `_` stands for `-` in a label."""
+        measure = dict(self.measure)
+        for name, options in changes.items():
+            label = name.replace("_", "-")
+            if options is None:
+                measure.pop(label, None)
+            else:
+                measure[label] = {**measure.get(label, {}), **options}
+        return Depth(self.name, measure)
 
 
-LEVELS = tuple(level / 255 for level in (2, 4, 8, 16, 20, 40))
+def geometry(images: int, draws: int) -> dict[str, Options]:
+    """What every depth says of the geometry, on so many images; `draws` are those of the curvature."""
+    few = {"max_images": images}
+    return {
+        "features": {"attacked": 0, **few},
+        "centres": few,
+        "cone": few,
+        "bias": few,
+        "collapse": few,
+        "displacement": few,
+        "sensitivity": few,
+        "radius": few,
+        "curvature-noise": {"curvature_draws": draws, **few},
+        "plane": {"max_images": min(images, 500)},
+    }
+
+
+def deeper(images: int) -> dict[str, Options]:
+    """What a standard audit adds."""
+    return {"fisher": {"max_images": min(images, 64)}, "classes": {"max_images": images}}
+
+
+def deepest(images: int, draws: int) -> dict[str, Options]:
+    """What only a full audit has time for."""
+    few, fewer = {"max_images": images}, {"max_images": min(images, 64)}
+    return {
+        "slopes": few,
+        "hessian": {"draws": draws, **fewer},
+        "landscape": {},
+        "stability": few,
+        "centre-stability": few,
+        "complexity": few,
+        "mapping": few,
+        "layers": few,
+        "certificates": {"max_images": 100},
+    }
+
+
 DEPTHS = {
     depth.name: depth
     for depth in (
         Depth(
             "quick",
-            severities=(1, 3, 5),
-            corruption_images=250,
-            gaussian_levels=(),
-            uniform_levels=(),
-            noise_draws=1,
-            occlusions=(),
-            attacks=("fgsm", "pgd-weak"),
-            attack_images=250,
-            curve_budgets=(),
-            masking_images=0,
-            geometry_images=250,
-            curvature_draws=5,
-            certified_images=0,
+            {
+                "corruptions": {"severities": (1, 3, 5), "max_images": 250},
+                "attacks": {"names": ("fgsm", "pgd-weak"), "max_images": 250},
+                **geometry(250, 5),
+            },
         ),
         Depth(
             "standard",
-            severities=(1, 2, 3, 4, 5),
-            corruption_images=2000,
-            gaussian_levels=LEVELS,
-            uniform_levels=(),
-            noise_draws=1,
-            occlusions=OCCLUSIONS,
-            attacks=("fgsm", "pgd-weak", "pgd-strong"),
-            attack_images=500,
-            curve_budgets=(0, 0.5 / 255, 1 / 255, 2 / 255, 4 / 255, 8 / 255),
-            masking_images=100,
-            geometry_images=500,
-            curvature_draws=10,
-            certified_images=0,
+            {
+                "corruptions": {"max_images": 2000},
+                "noise": {"levels": GAUSSIAN, "draws": 1, "max_images": 2000},
+                "occlusions": {"draws": 1, "max_images": 2000},
+                "attacks": {"names": ("fgsm", "pgd-weak", "pgd-strong"), "max_images": 500},
+                "security-curve": {"max_images": 500},
+                "masking": {"max_images": 100},
+                **geometry(500, 10),
+                **deeper(500),
+            },
         ),
         Depth(
             "full",
-            severities=(1, 2, 3, 4, 5),
-            corruption_images=None,
-            gaussian_levels=LEVELS,
-            uniform_levels=(0.06, 0.15),
-            noise_draws=10,
-            occlusions=OCCLUSIONS,
-            attacks=("fgsm", "pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong"),
-            attack_images=1000,
-            curve_budgets=(0, 0.5 / 255, 1 / 255, 2 / 255, 4 / 255, 8 / 255, 16 / 255),
-            masking_images=250,
-            geometry_images=2000,
-            curvature_draws=20,
-            certified_images=100,
+            {
+                "corruptions": {},
+                "noise": {"levels": GAUSSIAN},
+                "noise-uniform": {"measurement": "noise", "levels": UNIFORM, "distribution": "uniform"},
+                "occlusions": {"draws": 1},
+                "attacks": {
+                    "names": ("fgsm", "pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong"),
+                    "max_images": 1000,
+                },
+                "security-curve": {"budgets": (0, 0.5, 1, 2, 4, 8, 16), "max_images": 1000},
+                "masking": {"max_images": 250},
+                **geometry(2000, 20),
+                **deeper(2000),
+                **deepest(2000, 20),
+            },
         ),
     )
 }

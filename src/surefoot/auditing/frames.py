@@ -7,41 +7,35 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SurefootError
 from ..metrics import find, path_label
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def numbers_of(value: Any, path: str = "") -> Iterator[tuple[str, float, float | None, float | None]]:
+Words = tuple[str, ...]
+
+
+def numbers_of(value: Any) -> Iterator[tuple[str, float, float | None, float | None]]:
     """Every number of an audit: its path (with names, not places, where a list has them), value, low and high."""
-    if isinstance(value, bool) or value is None:
-        return
-    if isinstance(value, (int, float)):
-        yield path, value, None, None
-    elif isinstance(value, dict):
+    for words, number, low, high in leaves(value):
+        if number is not None:
+            yield ".".join(words), number, low, high
+
+
+def leaves(value: Any, words: Words = ()) -> Iterator[tuple[Words, float | None, float | None, float | None]]:
+    """Every number by the words of its path, of which one may hold dots; None is the value of what is not defined."""
+    if isinstance(value, dict):
         if value.keys() == {"value", "low", "high"}:
-            if value["value"] is not None:
-                yield path, value["value"], value["low"], value["high"]
+            yield words, value["value"], value["low"], value["high"]
             return
         for name, item in value.items():
-            yield from numbers_of(item, f"{path}.{name}" if path else str(name))
+            yield from leaves(item, (*words, str(name)))
     elif isinstance(value, list):
         for label, item in zip(labels_of(value), value, strict=True):
-            yield from numbers_of(item, f"{path}.{label}")
-
-
-def undefined_in(value: Any, path: str = "") -> Iterator[str]:
-    """The paths of what an audit holds without a value."""
-    if value is None or (isinstance(value, dict) and value.keys() == {"value", "low", "high"} and value["value"] is None):
-        yield path
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from undefined_in(item, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list):
-        for label, item in zip(labels_of(value), value, strict=True):
-            yield from undefined_in(item, f"{path}.{label}")
+            yield from leaves(item, (*words, label))
+    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        yield words, value, None, None
 
 
 def labels_of(items: list[Any]) -> list[str]:
@@ -67,10 +61,8 @@ def label_of(item: Any, place: int) -> str:
 
 def as_dataframe(audit: dict[str, Any]) -> DataFrame:
     """Columns name, value, low, high."""
-    try:
-        from pandas import DataFrame
-    except ImportError as error:
-        raise SurefootError("to_dataframe needs pandas: pip install pandas") from error
+    from pandas import DataFrame
+
     parts = {name: part for name, part in audit.items() if name not in ("schema", "subject")}
     return DataFrame(list(numbers_of(parts)), columns=["name", "value", "low", "high"])
 
@@ -83,7 +75,7 @@ def digits(value: float | None) -> str:
 def as_html(audit: dict[str, Any]) -> str:
     """The first numbers of an audit with their intervals."""
     rows = [(find(name).label, audit["calibration"][name]) for name in ("accuracy", "ece", "nll")]
-    if "corruptions" in audit:
+    if audit.get("corruptions"):
         rows.append((path_label("corruptions.mean_accuracy"), audit["corruptions"]["mean_accuracy"]))
     attacks = audit.get("attacks", {}).items()
     rows += [(path_label(f"attacks.{name}.success_rate"), found["success_rate"]) for name, found in attacks]

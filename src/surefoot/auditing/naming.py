@@ -5,29 +5,36 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import SurefootError, suggestion
-from ..metrics import ENDS, NEITHER, of_path
+from ..metrics import ENDS, NEITHER, facts, of_path
 from ..schemas import parse_number
-from .frames import numbers_of, undefined_in
+from .frames import Words, leaves
 
 FRACTION = re.compile(r"\d+(?:\.\d+)?/\d+")
 
 
 @dataclass(frozen=True)
 class Number:
-    """A value with its interval, where it has one."""
+    """A value with its interval, where it has one; `words` is how many its path has."""
 
     value: float
     low: float | None = None
     high: float | None = None
+    words: int = field(default=0, compare=False, repr=False)
 
 
 def numbers_in(audit: Mapping[str, Any]) -> dict[str, Number]:
     """Every number of an audit by its path, such as `corruptions.cells.gaussian_noise.3.accuracy`."""
-    return {path: Number(value, low, high) for path, value, low, high in numbers_of(measured(audit))}
+    found = leaves(measured(audit))
+    return {".".join(words): Number(value, low, high, count(words)) for words, value, low, high in found if value is not None}
+
+
+def count(words: Words) -> int:
+    """How long a path is; the dots of a measurement or attack of one's own, `package.module:name`, part no words."""
+    return sum(1 if ":" in word else 1 + word.count(".") for word in words)
 
 
 def measured(audit: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,8 +58,12 @@ def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Numbe
 
 
 def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
-    """A path as it stands, a score of the clean images, or the shortest path that goes through these words in their order."""
-    for path in (name, f"calibration.{name}"):
+    """A path as it stands, a score of the clean images, or the shortest path that goes through these words in their order.
+
+    A number of a measurement of one's own may go without `measurements`, and quotes around its label are no part of it.
+    """
+    name = name.replace('"', "")
+    for path in (name, f"calibration.{name}", f"measurements.{name}"):
         if path in numbers:
             return path
     name = with_levels(name)
@@ -60,8 +71,8 @@ def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
     found = [path for path in numbers if goes_through(path.split("."), parts)]
     if not found:
         return None
-    fewest = min(path.count(".") for path in found)
-    best = [path for path in found if path.count(".") == fewest]
+    fewest = min(numbers[path].words for path in found)
+    best = [path for path in found if numbers[path].words == fewest]
     if len(best) > 1:
         raise SurefootError(f"'{name}' may be any of {len(best)} numbers; the first are {', '.join(best[:3])}.")
     return best[0]
@@ -82,7 +93,8 @@ def goes_through(path: Sequence[str], words: Sequence[str]) -> bool:
 
 def good_direction(name: str) -> int:
     """1 where more is better, -1 where less is."""
-    better = of_path(name).better
+    own = name.startswith("measurements.")  # whose numbers nobody needs to know
+    better = (facts if own else of_path)(name).better
     if better != NEITHER:
         return better
     last = [part for part in name.split(".") if part not in ENDS][-1]
@@ -106,30 +118,43 @@ def why_missing(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Numbe
 
 def empty_at(name: str, audit: Mapping[str, Any]) -> bool:
     """Whether a name stands for a number that was not defined."""
-    return resolve(name, dict.fromkeys(undefined_in(measured(audit)), Number(math.nan))) is not None
+    undefined = {
+        ".".join(words): Number(math.nan, words=count(words)) for words, value, *_ in leaves(measured(audit)) if value is None
+    }
+    return resolve(name, undefined) is not None
 
 
 def short_names(numbers: Mapping[str, Number]) -> list[str]:
     """How people would write the paths, for suggestions."""
-    return [path.removeprefix("calibration.").replace("corruptions.cells.", "corruptions.") for path in numbers]
+    short = (path.removeprefix("calibration.").removeprefix("measurements.") for path in numbers)
+    return [path.replace("corruptions.cells.", "corruptions.") for path in short]
 
 
 def depths_with(name: str) -> list[str]:
     """The depths that measure it, quickest first."""
-    from .depths import DEPTHS  # imports torch, which only an error needs
+    from .depths import DEPTHS
 
     head = with_levels(name).rpartition(".")[0]
-    return [depth.name for depth in DEPTHS.values() if head in conditions_of(depth)]
+    return [depth.name for depth in DEPTHS.values() if head in conditions_of(depth.measure)]
 
 
-def conditions_of(depth: Any) -> Iterator[str]:
+def conditions_of(measure: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """The conditions under which a depth measures scores."""
-    yield from (f"attacks.{name}" for name in depth.attacks)
-    for name in depth.corruptions:
-        for severity in depth.severities:
-            yield f"corruptions.{name}.{severity}"
-            yield f"corruptions.cells.{name}.{severity}"
-    yield from (f"occlusions.{name}.3" for name in depth.occlusions)
-    yield from (f"noise.gaussian.{level}" for level in depth.gaussian_levels)
-    yield from (f"noise.uniform.{level}" for level in depth.uniform_levels)
-    yield from (f"security_curve.{level}" for level in depth.curve_budgets)
+    from ..measurements.corruptions import OCCLUSIONS  # imports torch, which only an error needs
+    from ..measurements.registry import check_measure
+
+    for label, options in measure.items():
+        kind, own = check_measure(label, options)
+        if kind == "attacks":
+            yield from (f"attacks.{name}" for name in own["names"])
+        elif kind == "corruptions":
+            for name in own["names"]:
+                for severity in own["severities"]:
+                    yield f"corruptions.{name}.{severity:g}"
+                    yield f"corruptions.cells.{name}.{severity:g}"
+        elif kind == "occlusions":
+            yield from (f"occlusions.{name}.{own['severity']:g}" for name in OCCLUSIONS)
+        elif kind == "noise":
+            yield from (f"noise.{own['distribution']}.{level / 255:.16g}" for level in own["levels"])
+        elif kind == "security-curve":
+            yield from (f"security_curve.{budget / 255:.16g}" for budget in own["budgets"])

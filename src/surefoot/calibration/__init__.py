@@ -1,13 +1,47 @@
-"""Does a confidence of 0.8 mean right in 8 of 10 cases?"""
+"""Does a confidence of 0.8 mean right in 8 of 10 cases?
 
-from ..types import Predictions
-from .bins import ReliabilityBins, reliability
-from .calibrators import Calibrated, Calibrator, Repair, load_calibrator, load_repair
-from .class_scaling import ClassBias, ClassScaling, fit_bias, fit_vector
-from .feature_scaling import FeatureScaling, scale_features
-from .isotonic import Isotonic, fit_isotonic
-from .scoring import Scores, difference, scores
-from .temperature import CrossFit, Temperature, cross_fit_temperature, fit_temperature
+Names are imported when they are first used: scores from plain columns need no torch.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+if TYPE_CHECKING:
+    from ..types import Predictions
+    from .bins import ReliabilityBins, reliability
+    from .calibrators import Calibrated, Calibrator, Repair, load_calibrator, load_repair
+    from .class_scaling import ClassBias, ClassScaling, fit_bias, fit_vector
+    from .feature_scaling import FeatureScaling, scale_features
+    from .isotonic import Isotonic, fit_isotonic
+    from .scoring import Scores, difference, scores
+    from .temperature import CrossFit, Temperature, cross_fit_temperature, fit_temperature
+
+_HOME = {
+    "Predictions": "..types",
+    "ReliabilityBins": ".bins",
+    "reliability": ".bins",
+    "Calibrated": ".calibrators",
+    "Calibrator": ".calibrators",
+    "Repair": ".calibrators",
+    "load_calibrator": ".calibrators",
+    "load_repair": ".calibrators",
+    "ClassBias": ".class_scaling",
+    "ClassScaling": ".class_scaling",
+    "fit_bias": ".class_scaling",
+    "fit_vector": ".class_scaling",
+    "FeatureScaling": ".feature_scaling",
+    "scale_features": ".feature_scaling",
+    "Isotonic": ".isotonic",
+    "fit_isotonic": ".isotonic",
+    "Scores": ".scoring",
+    "difference": ".scoring",
+    "scores": ".scoring",
+    "CrossFit": ".temperature",
+    "Temperature": ".temperature",
+    "cross_fit_temperature": ".temperature",
+    "fit_temperature": ".temperature",
+}
 
 __all__ = [
     "Calibrated",
@@ -34,3 +68,13 @@ __all__ = [
     "scale_features",
     "scores",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _HOME:
+        return getattr(_import_module(_HOME[name], __name__), name)
+    raise AttributeError(f"module 'surefoot.calibration' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import erf
 
 from ..errors import require
 from ..intervals import wilson
-from ..types import Predictions
 
+if TYPE_CHECKING:
+    from ..types import Predictions
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
 UNIT = 2.0**-40  # sums are whole multiples of this, so that they do not depend on the order or on who adds them
 
 
@@ -24,70 +30,75 @@ class ReliabilityBins:
     order. The sum of c (1 - c) is the variance of the number of right answers of a perfectly calibrated model.
     """
 
-    counts: Tensor  # int64
-    confidence_units: Tensor  # int64
-    correct: Tensor  # int64
-    variance_units: Tensor  # int64
+    counts: Whole
+    confidence_units: Whole
+    correct: Whole
+    variance_units: Whole
 
     @classmethod
-    def of(cls, confidences: Tensor, correct: Tensor, bins: int) -> ReliabilityBins:
+    def of(cls, confidences: ArrayLike, correct: ArrayLike, bins: int) -> ReliabilityBins:
         """The bins of some answers."""
-        confidences, correct = confidences.double().cpu(), correct.cpu()
+        confidences = np.asarray(confidences, dtype=np.float64)
         place = bin_of(confidences, bins)
-        units, spread = ((values / UNIT).round().long() for values in (confidences, confidences * (1 - confidences)))
 
-        def summed(values: Tensor) -> Tensor:
-            return torch.zeros(bins, dtype=torch.long).index_add_(0, place, values)
+        def summed(values: Whole) -> Whole:
+            out = np.zeros(bins, dtype=np.int64)
+            np.add.at(out, place, values)
+            return out
 
-        return cls(place.bincount(minlength=bins), summed(units), summed(correct.long()), summed(spread))
+        units, spread = (np.round(values / UNIT).astype(np.int64) for values in (confidences, confidences * (1 - confidences)))
+        right = np.asarray(correct).astype(np.int64)
+        return cls(np.bincount(place, minlength=bins).astype(np.int64), summed(units), summed(right), summed(spread))
 
     def __add__(self, other: ReliabilityBins) -> ReliabilityBins:
         require(len(self.counts) == len(other.counts), "bins", f"{len(self.counts)} to be merged with these", len(other.counts))
         return ReliabilityBins(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     @property
-    def confidences(self) -> Tensor:
+    def confidences(self) -> Array:
         """Sum of the confidences of each bin."""
-        return self.confidence_units.double() * UNIT
+        return self.confidence_units.astype(np.float64) * UNIT
 
     @property
-    def variances(self) -> Tensor:
-        return self.variance_units.double() * UNIT
+    def variances(self) -> Array:
+        return self.variance_units.astype(np.float64) * UNIT
 
     @property
-    def edges(self) -> Tensor:
-        return torch.linspace(0, 1, len(self.counts) + 1, dtype=torch.float64)
+    def edges(self) -> Array:
+        return np.linspace(0, 1, len(self.counts) + 1)
 
     @property
-    def shares(self) -> Tensor:
+    def shares(self) -> Array:
         """The share of all images that each bin holds."""
-        return self.counts.double() / self.counts.sum()
+        found: Array = self.counts / self.counts.sum()
+        return found
 
     @property
-    def mean_confidences(self) -> Tensor:
+    def mean_confidences(self) -> Array:
         """NaN for a bin without images, as is its accuracy."""
-        return self.confidences / self.counts
+        return self.confidences / np.where(self.counts > 0, self.counts, np.nan)
 
     @property
-    def accuracies(self) -> Tensor:
-        return self.correct.double() / self.counts
+    def accuracies(self) -> Array:
+        return self.correct / np.where(self.counts > 0, self.counts, np.nan)
 
     @property
-    def intervals(self) -> Tensor:
+    def intervals(self) -> Array:
         """The 95 % interval of each bin's accuracy (Wilson), bins x 2."""
         pairs = zip(self.correct.tolist(), self.counts.tolist(), strict=True)
         found = [wilson(right, count) if count else {"low": math.nan, "high": math.nan} for right, count in pairs]
-        return torch.tensor([[bin["low"], bin["high"]] for bin in found], dtype=torch.float64)
+        return np.array([[bin["low"], bin["high"]] for bin in found])
 
     @property
-    def gaps(self) -> Tensor:
+    def gaps(self) -> Array:
         """Confidence minus accuracy, summed over the images of each bin, as a share of all images."""
-        return (self.confidences - self.correct) / self.counts.sum()
+        found: Array = (self.confidences - self.correct) / self.counts.sum()
+        return found
 
     @property
     def ece(self) -> float:
         """Expected calibration error: sum over bins of |accuracy - confidence| times the bin's share (Guo et al. 2017)."""
-        return float(self.gaps.abs().sum())
+        return float(np.abs(self.gaps).sum())
 
     @property
     def rms(self) -> float:
@@ -110,118 +121,124 @@ class ReliabilityBins:
         return float(debiased_ece_of(self.gaps, self.variances, int(self.counts.sum())))
 
 
-def bin_of(confidences: Tensor, bins: int) -> Tensor:
+def bin_of(confidences: ArrayLike, bins: int) -> Whole:
     """The bin of each confidence: ((k - 1) / bins, k / bins], with 0 in the first and 1 in the last."""
     require(bins >= 1, "bins", "at least 1", bins)
-    return (confidences.double() * bins).ceil().long().sub_(1).clamp_(0, bins - 1)
+    return np.clip(np.ceil(np.asarray(confidences, dtype=np.float64) * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
-def rms_of(gaps: Tensor, shares: Tensor) -> Tensor:
+def rms_of(gaps: Array, shares: Array) -> Any:
     """From gaps and shares (... x bins)."""
-    return (gaps.square() / shares.clamp_min(torch.finfo(shares.dtype).tiny)).sum(-1).sqrt()
+    return np.sqrt((np.square(gaps) / np.maximum(shares, np.finfo(np.float64).tiny)).sum(-1))
 
 
-def max_error_of(gaps: Tensor, shares: Tensor) -> Tensor:
+def max_error_of(gaps: Array, shares: Array) -> Any:
     """From gaps and shares (... x bins)."""
-    return (gaps.abs() / shares.where(shares > 0, 1)).amax(-1)
+    return (np.abs(gaps) / np.where(shares > 0, shares, 1)).max(-1)
 
 
-def debiased_ece_of(gaps: Tensor, variances: Tensor, images: int) -> Tensor:
+def debiased_ece_of(gaps: Array, variances: Array, images: ArrayLike) -> Any:
     """ECE by halves: the gap of one half of a bin with the sign that the other half gives it, on average over all halvings.
 
     Noise in the two halves is independent, so the mean is 0 for a perfectly calibrated model, where ECE itself is the mean of
     absolute values of noise; a gap that stands out of the noise counts in full. In the normal approximation, with G the bin's
     gap in images, S^2 = sum of c (1 - c) and z = G / S, a bin gives S (z erf(z / sqrt 2) - sqrt(2 / pi) exp(-z^2 / 2)).
+    `images` is their number, one for each row of bins.
     """
-    spread = variances.sqrt().clamp_min(UNIT)
-    z = gaps * images / spread
-    found = spread * (z * torch.erf(z / math.sqrt(2)) - math.sqrt(2 / math.pi) * torch.exp(-z.square() / 2))
+    spread = np.maximum(np.sqrt(variances), UNIT)
+    z = gaps * np.asarray(images)[..., None] / spread
+    found = spread * (z * erf(z / math.sqrt(2)) - math.sqrt(2 / math.pi) * np.exp(-np.square(z) / 2))
     return found.sum(-1) / images
 
 
 def reliability(predictions: Predictions, bins: int = 15) -> ReliabilityBins:
     """The reliability diagram's data."""
     require(len(predictions) > 0, "predictions", "of at least one image", 0)
-    return ReliabilityBins.of(predictions.confidences, predictions.correct, bins)
+    return ReliabilityBins.of(predictions.confidences.detach().cpu(), predictions.correct.cpu(), bins)
 
 
 @dataclass(frozen=True)
 class Entries:
     """The probabilities above the first bin, which are few: their image, their cell (class x bins + bin), and themselves."""
 
-    images: Tensor
-    cells: Tensor
-    probabilities: Tensor
+    images: Whole
+    cells: Whole
+    probabilities: NDArray[Any]
 
     @classmethod
-    def of(cls, probabilities: Tensor, bins: int) -> Entries:
+    def of(cls, probabilities: NDArray[Any], bins: int) -> Entries:
         """From images x classes; the cell is the class alone until `binned`."""
-        values = probabilities.numpy()
-        edge = values.dtype.type((1 - 1e-6) / bins)  # a rounding below it; the bin itself decides
-        flat = torch.from_numpy(np.flatnonzero(values > edge))
-        classes = probabilities.shape[1]
-        return cls(flat // classes, flat % classes, probabilities.view(-1)[flat])
+        edge = probabilities.dtype.type((1 - 1e-6) / bins)  # a rounding below it; the bin itself decides
+        flat = np.flatnonzero(probabilities > edge)
+        images, classes = np.divmod(flat, probabilities.shape[1])
+        return cls(images, classes, probabilities.reshape(-1)[flat])
 
     @classmethod
     def join(cls, parts: list[Entries], starts: list[int]) -> Entries:
         """Entries of batches that begin at these images."""
         images = [part.images + start for part, start in zip(parts, starts, strict=True)]
-        return cls(torch.cat(images), torch.cat([p.cells for p in parts]), torch.cat([p.probabilities for p in parts]))
+        cells, probabilities = [part.cells for part in parts], [part.probabilities for part in parts]
+        return cls(np.concatenate(images), np.concatenate(cells), np.concatenate(probabilities))
 
     def binned(self, bins: int) -> Entries:
         """With their bins, and without those that are in the first."""
-        values = self.probabilities.double()
+        values = self.probabilities.astype(np.float64)
         place = bin_of(values, bins)
         kept = place > 0
         return Entries(self.images[kept], self.cells[kept] * bins + place[kept], values[kept])
 
-    def summed(self, values: Tensor, weights: Tensor, classes: int, bins: int) -> Tensor:
-        """Sums of `values` (one for each entry) under weights (draws x images): draws x classes x bins, first bin empty."""
-        shape = (classes * bins, weights.shape[1])
-        matrix = torch.sparse_coo_tensor(torch.stack([self.cells, self.images]), values, shape, check_invariants=False)
-        found: Tensor = torch.sparse.mm(matrix, weights.T.contiguous())
-        return found.T.reshape(len(weights), classes, bins)
+    def class_matrix(self, labels: NDArray[Any], classes: int, bins: int) -> Any:
+        """Rows whose products with weights are sums: of p - [label] in every cell, of images in every cell, of every label."""
+        cells, everyone = classes * bins, np.arange(len(labels))
+        hits = labels[self.images] == self.cells // bins
+        values = np.concatenate([self.probabilities - hits, np.ones(len(self.cells) + len(labels))])
+        rows = np.concatenate([self.cells, cells + self.cells, 2 * cells + labels])
+        columns = np.concatenate([self.images, self.images, everyone])
+        return sparse.csr_array((values, (rows, columns)), shape=(2 * cells + classes, len(labels)))
 
 
 @dataclass(frozen=True)
 class ClassSums:
-    """For each class and bin (draws x classes x bins) the weight of its images and the sum of p - [label is the class]."""
+    """For each class and bin (classes x bins x draws) the weight of its images and the sum of p - [label is the class]."""
 
-    counts: Tensor
-    gaps: Tensor
-    labels: Tensor  # draws x classes: how often each class is the label
+    counts: Array
+    gaps: Array
+    labels: Array  # classes x draws: how often each class is the label
+
+    @classmethod
+    def of(cls, matrix: Any, weights: Array, totals: Array, bins: int) -> ClassSums:
+        """The table under weights (draws x images); `totals` is the weighted sum of every class's probability, draws x classes.
+
+        What is not in a bin above the first is in the first.
+        """
+        draws, classes = totals.shape
+        sums, cells = matrix @ weights.T, classes * bins
+        gaps, counts = (sums[start : start + cells].reshape(classes, bins, draws) for start in (0, cells))
+        labels = sums[2 * cells :]
+        gaps[:, 0] = totals.T - labels - gaps.sum(1)
+        counts[:, 0] = labels.sum(0) - counts.sum(1)
+        return cls(counts, gaps, labels)
 
     @property
-    def images(self) -> Tensor:
-        return self.labels.sum(-1)
+    def images(self) -> Array:
+        found: Array = self.labels.sum(0)
+        return found
 
     @property
-    def classwise_ece(self) -> Tensor:
+    def classwise_ece(self) -> Array:
         """Mean over classes of the ECE of "this class or not" (Kull et al. 2019)."""
-        return self.gaps.abs().sum(-1).mean(-1) / self.images
+        found: Array = np.abs(self.gaps).sum(1).mean(0) / self.images
+        return found
 
     @property
-    def brier_reliability(self) -> Tensor:
+    def brier_reliability(self) -> Array:
         """Sum over classes and bins of the share times the squared gap (Murphy 1973): 0 is best."""
-        return (self.gaps.square() / self.counts.clamp_min(1)).sum((-1, -2)) / self.images
+        found: Array = (np.square(self.gaps) / np.maximum(self.counts, 1)).sum((0, 1)) / self.images
+        return found
 
     @property
-    def brier_uncertainty(self) -> Tensor:
+    def brier_uncertainty(self) -> Array:
         """Sum over classes of f (1 - f), with f the class's share of the labels (Murphy 1973)."""
-        shares = self.labels / self.images.unsqueeze(-1)
-        return (shares * (1 - shares)).sum(-1)
-
-
-def class_sums(entries: Entries, labels: Tensor, weights: Tensor, totals: Tensor, bins: int) -> ClassSums:
-    """The table under weights (draws x images); `totals` is the weighted sum of every class's probability, draws x classes.
-
-    What is not in a bin above the first is in the first.
-    """
-    draws, classes = totals.shape
-    hits = labels[entries.images] == entries.cells // bins
-    gaps = entries.summed(entries.probabilities - hits.double(), weights, classes, bins)
-    counts = entries.summed(torch.ones_like(entries.probabilities), weights, classes, bins)
-    label_counts = torch.zeros(classes, draws, dtype=weights.dtype).index_add_(0, labels, weights.T).T
-    gaps[..., 0] = totals - label_counts - gaps.sum(-1)
-    counts[..., 0] = label_counts.sum(-1, keepdim=True) - counts.sum(-1)
-    return ClassSums(counts, gaps, label_counts)
+        shares = self.labels / self.images
+        found: Array = (shares * (1 - shares)).sum(0)
+        return found

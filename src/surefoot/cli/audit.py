@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ..auditing.abstaining import RISKS
+from ..auditing.audit import audit as measure
 from ..auditing.depths import find_depth
-from ..auditing.measuring import audit as measure
-from ..auditing.predicted import audit_predictions
-from ..auditing.subgroups import read_groups
-from ..auditing.temperatures import CROSS_FIT
+from ..auditing.predictions import audit_predictions
 from ..data.dataset import Split
 from ..data.splitting import SPLITS
 from ..errors import SurefootError, UnknownName, require
+from ..measurements.groups import read_groups
+from ..measurements.temperatures import CROSS_FIT
+from ..measurements.thresholds import RISKS
 from ..report.page import ASSETS, write_page
 from ..report.reading import read_audit
 from ..report.verdict import verdict
@@ -51,6 +51,16 @@ def audit(
         list[str] | None,
         typer.Option(metavar="NAME", help="An attack beyond the depth's, or package.module:function; may be repeated"),
     ] = None,
+    measure_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure", metavar="NAME", help="A measurement beyond the depth's, or package.module:Class; may be repeated"
+        ),
+    ] = None,
+    corruption: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A corruption beyond the depth's, or package.module:function; may be repeated"),
+    ] = None,
     corrupted: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Corrupted copies (CIFAR-C, ImageNet-C) instead of our own"),
@@ -60,6 +70,7 @@ def audit(
         str | None, typer.Option(metavar="FILE.csv:COLUMN", help="Score every group of images apart, as this column names them")
     ] = None,
     processes: Annotated[int, typer.Option(help="Processes that share the work on this machine")] = 1,
+    engine: Annotated[str, typer.Option(help="local, or ray: a cluster that shares the chunks of images")] = "local",
     split: flag.SplitName = "test",
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
@@ -67,6 +78,7 @@ def audit(
     seed: Annotated[int, typer.Option(help="Decides corruptions and intervals")] = 0,
     device: flag.Device = "auto",
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an unfinished audit with other options")] = False,
     assets: Annotated[str, typer.Option(help="Plotly's script: inline, or beside the page, to share")] = "inline",
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
@@ -86,7 +98,8 @@ def audit(
     calibration = parse_source(calibrate_on)
     if predictions is not None:
         model_options = flag.given(**vars(source))
-        measured_ones = flag.given(attack=attack or None, corrupted=corrupted, depth=None if depth == "quick" else depth)
+        measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
+        measured_ones |= flag.given(corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
@@ -103,7 +116,8 @@ def audit(
     default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": calibration or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
-    measured["attacks"] = attack or ()
+    measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or ()}
+    measured |= {"engine": engine, "overwrite": overwrite}
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, found.data.split(split))}
     measured["provenance"] = provenance_of(found, as_given())
     measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)

@@ -12,8 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..auditing.aligning import Compared, read_compared
-from ..auditing.comparing import MCE, Comparison, Difference
+from ..auditing.comparing import MCE, Compared, Comparison, Difference, read_compared
 from ..auditing.comparing import compare as measure_differences
 from ..auditing.depths import find_depth
 from ..errors import NotFound, SurefootError
@@ -95,7 +94,7 @@ def lacks_audit(target: Path, make: bool, depth: str | None) -> bool:
 
 def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
     """Audit a run as `surefoot audit` would."""
-    from ..auditing.measuring import audit as measure
+    from ..auditing.audit import audit as measure
     from .audit import provenance_of
     from .audit import show as show_audit
     from .targets import from_run

@@ -14,8 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ..auditing.aligning import read_compared
-from ..auditing.comparing import Difference, compare
+from ..auditing.comparing import Difference, compare, read_compared
 from ..errors import SurefootError
 from ..metrics import SHARE, find, of_path
 from ..plain import plain

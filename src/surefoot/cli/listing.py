@@ -18,6 +18,7 @@ from ..data.augmentation import Augmentation
 from ..data.loading import DATASETS, load_data
 from ..data.settings import TORCHVISION, model_names
 from ..errors import UnknownName
+from ..measurements.registry import MEASUREMENTS, default_options
 from ..models.loading import MODELS, load_model
 from ..objectives.methods import OBJECTIVES
 from ..registry import Registry
@@ -34,6 +35,7 @@ TABLES = {
     "data": DATASETS,
     "corruptions": CORRUPTIONS,
     "attacks": ATTACKS,
+    "measurements": MEASUREMENTS,
 }
 SECTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {  # of --set, with a function that takes their options
     "data-options": (load_data, NOT_DATA_OPTIONS),
@@ -84,6 +86,9 @@ def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
     if kind in ("objectives", "views"):
         for line in found:
             line["options"] = defaults_of(registry.load(line["name"]))
+    if kind == "measurements":
+        for line in found:
+            line["options"] = default_options(line["name"])
     if kind == "attacks":
         for line in found:
             line["options"] = {} if line["name"] in FIXED else attack_options(registry.load(line["name"]))

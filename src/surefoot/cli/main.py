@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
     "train": "Train a classifier with any objective",
     "audit": "Measure a trained model and write its page",
+    "table": "The rows behind an audit, one for each image and condition",
     "compare": "Put audits side by side and say which differences are real",
     "gate": "Judge an audit by rules, for CI",
     "export": "Write a model for other programs, as ONNX or .pt2",

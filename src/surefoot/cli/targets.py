@@ -9,12 +9,12 @@ from typing import Any
 
 from torch import nn
 
-from ..auditing.temperatures import CROSS_FIT
 from ..data.dataset import Dataset
 from ..data.fetching import local_data
 from ..data.loading import load_data
 from ..data.settings import settings_of
 from ..errors import SurefootError
+from ..measurements.temperatures import CROSS_FIT
 from ..models.foreign import adapt_any
 from ..models.loading import load_model
 from ..registry import import_own

@@ -1,12 +1,33 @@
-"""The published corruptions, their second set and the papers' own, batched, at any severity."""
+"""The published corruptions, their second set and the papers' own, batched, at any severity.
 
-from .engine import GENERATOR, corrupt
+What needs torch is imported when it is first used: the names of the corruptions do not.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
 from .families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, FAMILIES, NAMES, PAPERS4
-from .frost import frost_photographs
-from .levels import add_gaussian_noise, add_uniform_noise
-from .published import corrupted, open_copies
-from .sheet import draw_sheet
-from .writing import write
+
+if TYPE_CHECKING:
+    from .engine import GENERATOR, corrupt
+    from .frost import frost_photographs
+    from .levels import add_gaussian_noise, add_uniform_noise
+    from .published import corrupted, open_copies
+    from .sheet import draw_sheet
+    from .writing import write
+
+_HOME = {
+    "GENERATOR": "engine",
+    "corrupt": "engine",
+    "frost_photographs": "frost",
+    "add_gaussian_noise": "levels",
+    "add_uniform_noise": "levels",
+    "corrupted": "published",
+    "open_copies": "published",
+    "draw_sheet": "sheet",
+    "write": "writing",
+}
 
 __all__ = [
     "CBAR",
@@ -26,3 +47,13 @@ __all__ = [
     "open_copies",
     "write",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _HOME:
+        return getattr(_import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module 'surefoot.corruptions' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

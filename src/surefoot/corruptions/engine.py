@@ -30,17 +30,19 @@ def corrupt(
 ) -> Images:
     """Corrupt a batch (float in [0, 1] or uint8) and give the same dtype back.
 
-    `name` may be a chain such as "occlusion+gaussian_noise". `severity` is a number from 1 to 5, not necessarily whole.
+    `name` may be a chain such as "occlusion+gaussian_noise", and a link `package.module:function` of one's own, which is given
+    images in [0, 1], the severity and the draws. `severity` is a number from 1 to 5, not necessarily whole.
     `indices` are the images' places in their data set (0, 1, ... if not given): with the seed they decide the random draws.
     `scale` names the table of constants ("32", "64" or "224"); "auto" takes the nearest to the images' shorter side.
     Results are clipped to [0, 1] and rounded down to 8 bits, as the published files are.
     """
     links = name.split("+")
     functions = [CORRUPTIONS.load(link) for link in links]
+    require(1 <= severity <= 5, "severity", "from 1 to 5", severity)
     check_pixels(images)
     indices = check_indices(indices, len(images))
     chosen = scale_for(*images.shape[2:]) if scale == "auto" else scale
-    settings = [constants(link, severity, chosen) for link in links]
+    settings = [constants(link, severity, chosen) if link in CORRUPTIONS.ours else severity for link in links]
     result = torch.empty_like(images, memory_format=torch.contiguous_format)
     if images.numel() == 0:
         return result

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from ..registry import Registry
+import inspect
+from typing import Any
+
+from ..registry import Own, Registry
+
+
+def is_corruption(target: Any) -> bool:
+    """Whether an object can be called with images, a severity and draws."""
+    if not callable(target) or isinstance(target, type):
+        return False
+    try:
+        inspect.signature(target).bind(None, None, None)
+    except (TypeError, ValueError):  # it takes others, or does not say what it takes
+        return False
+    return True
+
 
 CORRUPTIONS = Registry(
     "corruption",
@@ -58,12 +73,14 @@ CORRUPTIONS = Registry(
             "channels enlarged differently",
         ),
     ],
+    Own("a function of (images, severity, draws)", is_corruption),
+    "surefoot.corruptions",
 )
-NAMES: tuple[str, ...] = tuple(CORRUPTIONS.names[:19])
+NAMES: tuple[str, ...] = tuple(CORRUPTIONS.ours[:19])
 COMMON15: tuple[str, ...] = NAMES[:15]
 EXTRA4: tuple[str, ...] = NAMES[15:]
-PAPERS4: tuple[str, ...] = tuple(CORRUPTIONS.names[19:23])
-CBAR: tuple[str, ...] = tuple(CORRUPTIONS.names[23:33])  # the ten of ImageNet-C-bar
+PAPERS4: tuple[str, ...] = tuple(CORRUPTIONS.ours[19:23])
+CBAR: tuple[str, ...] = tuple(CORRUPTIONS.ours[23:33])  # the ten of ImageNet-C-bar
 CBAR_CIFAR: tuple[str, ...] = (  # the ten of CIFAR-10-C-bar
     *("blue_noise_sample", "brownish_noise", "checkerboard_cutout", "circular_motion_blur", "inverse_sparkles"),
     *("lines", "pinch_and_twirl", "ripple", "sparkles", "transverse_chromatic_abberation"),
@@ -74,4 +91,4 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "weather": ("snow", "frost", "fog", "brightness", "spatter"),
     "digital": ("contrast", "elastic_transform", "pixelate", "jpeg_compression", "saturate"),
 }
-EVERY_FAMILY: dict[str, tuple[str, ...]] = {**FAMILIES, "c-bar": tuple(CORRUPTIONS.names[23:])}  # with both sets of C-bar
+EVERY_FAMILY: dict[str, tuple[str, ...]] = {**FAMILIES, "c-bar": tuple(CORRUPTIONS.ours[23:])}  # with both sets of C-bar

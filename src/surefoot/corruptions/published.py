@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.choosing import taken
 from ..data.collection import Files, common_size
 from ..data.dataset import Split, TensorSplit
 from ..data.folders import class_files
@@ -189,10 +190,36 @@ def rows_of(split: TensorSplit | StreamedSplit, found: TensorSplit | StreamedSpl
     return torch.arange(len(found))
 
 
-def taken(found: TensorSplit | StreamedSplit, rows: Tensor) -> TensorSplit | StreamedSplit:
-    """Some of the copies, or all in another order; `indices` are still their own."""
-    if isinstance(found, StreamedSplit):
-        return replace(found, labels=found.labels[rows], indices=found.indices[rows])
-    if torch.equal(rows, torch.arange(len(found))):
-        return found
-    return replace(found, images=found.images[rows], labels=found.labels[rows], indices=found.indices[rows])
+@dataclass(frozen=True)
+class CopyReader:
+    """Reads the copies of some images of a split at a time; `order` says which copy is of which image, for every corruption."""
+
+    copies: ArrayCopies | FolderCopies
+    order: Tensor
+    relative: tuple[Path, ...] = ()  # of folders: each copy's path below its corruption and severity
+
+    @classmethod
+    def of(cls, split: Split, copies: ArrayCopies | FolderCopies) -> CopyReader:
+        """From the first corruption, as all others are laid out."""
+        name = copies.names[0]
+        found = copies.split(name, 1)
+        check_same_images(split, found, copies.folder)
+        known = isinstance(split, TensorSplit | StreamedSplit)
+        order = rows_of(split, found, copies.folder) if known else torch.arange(len(found))  # type: ignore[arg-type]
+        base = copies.folder / name / "1"
+        return cls(copies, order, tuple(Path(path).relative_to(base) for path in found.files or ()))
+
+    def read(self, name: str, severity: int, rows: Tensor) -> Tensor:
+        """The copies of the images at these rows, float in [0, 1]."""
+        where = self.order[rows]
+        if isinstance(self.copies, ArrayCopies):
+            stored = read_array(self.copies.folder / f"{name}.npy")
+            pixels = np.stack([stored[(severity - 1) * len(self.order) + row] for row in where.tolist()])
+            return torch.from_numpy(pixels).permute(0, 3, 1, 2).contiguous().float().div_(255)
+        paths = [self.copies.folder / name / str(severity) / self.relative[row] for row in where.tolist()]
+        source = Files(paths)
+        size = self.copies.preprocessing.image_size if self.copies.preprocessing else common_size(source, range(1))
+        assert size is not None
+        count = torch.arange(len(paths))
+        split = StreamedSplit(Pictures(source, self.copies.preprocessing, size), count, count, self.copies.workers)
+        return next(iter(split.batches(len(paths)))).images

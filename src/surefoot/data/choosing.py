@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,10 @@ from torch import Tensor
 from ..errors import require
 from ..seeds import generator
 from ..types import Batch, Labels
-from .dataset import Split, TensorSplit
-from .streaming import StreamedSplit
+from .dataset import Split, TensorSplit, joined, to_pixels
+from .streaming import StreamedSplit, read_batches, stack
+
+GOLDEN = (5**0.5 - 1) / 2  # multiples of it spread evenly over [0, 1), however many
 
 
 @dataclass(frozen=True)
@@ -44,17 +46,54 @@ def indices_of(split: Split, batch_size: int) -> Tensor:
 
 def choose(split: Split, count: int | None, seed: int = 0) -> Split:
     """At most `count` images, in the split's order; all of them for None."""
+    rows = chosen_rows(split, count, seed)
+    return split if len(rows) == len(split) else taken(split, rows)
+
+
+def chosen_rows(split: Split, count: int | None, seed: int = 0) -> Tensor:
+    """Where at most `count` images stand in a split, in rising order; fewer are among more."""
     require(count is None or count >= 1, "count", "at least 1", count)
     if count is None or count >= len(split):
-        return split
+        return torch.arange(len(split))
+    if isinstance(split, TensorSplit | StreamedSplit):
+        return stratified_places(split.labels, count, seed)
+    spread = (torch.arange(len(split), dtype=torch.float64) * GOLDEN).frac()  # labels are not known ahead
+    return spread.argsort(stable=True)[:count].sort().values
+
+
+def taken(split: Split, rows: Tensor) -> Split:
+    """Some images of a split; a stream gives them in its own order."""
     if isinstance(split, TensorSplit):
-        rows = stratified_places(split.labels, count, seed)
         return replace(split, images=split.images[rows], labels=split.labels[rows], indices=split.indices[rows])
     if isinstance(split, StreamedSplit):
-        rows = stratified_places(split.labels, count, seed)
         return replace(split, labels=split.labels[rows], indices=split.indices[rows])
-    places = torch.linspace(0, len(split) - 1, count).round().long()  # labels are not known ahead
-    return ChosenSplit(split, torch.zeros(len(split), dtype=torch.bool).index_fill_(0, places, True))
+    return ChosenSplit(split, torch.zeros(len(split), dtype=torch.bool).index_fill_(0, rows, True))
+
+
+def chunks_of(split: Split, chunks: Sequence[Tensor], device: torch.device | str = "cpu") -> Iterator[Batch]:
+    """The images at each list of rows, one after the other, read ahead where a split can.
+
+    The rows of a stream must rise from chunk to chunk: it is read once.
+    """
+    if isinstance(split, TensorSplit):
+        for rows in chunks:
+            yield Batch(to_pixels(split.images[rows], device), split.labels[rows].to(device), split.indices[rows])
+    elif isinstance(split, StreamedSplit):
+        order = [split.indices[rows].tolist() for rows in chunks]
+        for rows, items in zip(chunks, read_batches(split.pictures, order, split.workers), strict=True):
+            yield Batch(to_pixels(stack(items), device), split.labels[rows].to(device), split.indices[rows])
+    elif len(chunks):
+        every = torch.cat(list(chunks))
+        require(bool((every.diff() > 0).all()), "rows of a stream", "in rising order", every.tolist()[:8])
+        held: list[Batch] = []
+        sizes = iter([len(rows) for rows in chunks])
+        size = next(sizes)
+        for batch in taken(split, every).batches(max(len(rows) for rows in chunks), device=device):
+            held.append(batch)
+            while sum(len(each) for each in held) >= size:
+                together = joined(held)
+                yield together[:size]
+                held, size = [together[size:]], next(sizes, len(every) + 1)
 
 
 def stratified_places(labels: Labels, count: int, seed: int) -> Tensor:

@@ -12,7 +12,7 @@ from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
 from ..errors import UnknownName, require
 from ..models.observing import head_of, observed
 from ..objectives.divergences import kl
-from ..seeds import derive
+from ..seeds import check_indices, derive
 from ..types import Images, Labels, finite_logits
 from ._margins import margins
 from .evaluation import base_seed, deterministic, gaussian, gradient_norms, losses, norms, prepared, prepared_batch, slices
@@ -57,6 +57,7 @@ def sensitivity(
     draws: int = 10,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> Sensitivity:
@@ -67,13 +68,14 @@ def sensitivity(
     require(std > 0, "std", "positive", std)
     require(draws >= 1, "draws", "at least 1", draws)
     images, seed = prepared(model, images), base_seed(generator)
+    indices = check_indices(indices, len(images))
     batches = []
     with deterministic(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "sensitivity"):
             clean = model(images[part])
             rows = []
             for draw in range(draws):
-                noise = std * gaussian(images[part], part.start, draw, seed)
+                noise = std * gaussian(images[part], indices[part], draw, seed)
                 noisy = model(images[part] + noise)
                 slope = (noisy - clean).abs().amax(1) / norms(noise)
                 change = (clean.softmax(1) - noisy.softmax(1)).abs().sum(1)
@@ -92,12 +94,13 @@ def margin_ratio(
     draws: int = 10,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> MarginRatio:
     """gamma / L (macs Tab. 10): mean margin over mean sensitivity, as the paper's figures imply, and image by image."""
     gaps = margins(model, images, labels, batch_size=batch_size, progress=progress)
-    moved = sensitivity(model, images, std, draws, generator, batch_size=batch_size, progress=progress).values
+    moved = sensitivity(model, images, std, draws, generator, indices=indices, batch_size=batch_size, progress=progress).values
     each = gaps / moved
     whole = float(gaps.double().mean() / moved.double().mean())
     return MarginRatio(each, gaps, moved, whole, float(each.double().quantile(0.5)))
@@ -113,6 +116,8 @@ def noisy_correct(
     seed: int = 0,
     batch_size: int = 256,
     progress: bool = False,
+    *,
+    indices: Tensor | None = None,
 ) -> Tensor:
     """count(i): in how many of `draws` noisy copies each image gets its label (discriminative-noise 7.3).
 
@@ -122,12 +127,13 @@ def noisy_correct(
     if noise not in NOISES:
         raise UnknownName("noise", noise, NOISES)
     require(draws >= 1, "draws", "at least 1", draws)
+    indices = check_indices(indices, len(images))
     counts = torch.zeros(len(images), dtype=torch.long, device=images.device)
     with untouched(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "noise"):
-            indices = torch.arange(part.start, part.stop)
             for draw in range(draws):
-                copies = NOISES[noise](images[part], level, seed=derive(seed, draw, "noisy answers"), indices=indices)
+                key = derive(seed, draw, "noisy answers")
+                copies = NOISES[noise](images[part], level, seed=key, indices=indices[part])
                 counts[part] += finite_logits(model(copies)).argmax(1) == labels[part]
     return counts
 
@@ -137,7 +143,7 @@ class NoiseStability:
     """For each image: `values` is eta, the share of draws whose features stay within `distance` of the clean ones.
 
     `outside_losses` is l_out, the mean loss of the other draws (NaN where there are none); `feature_distances` and
-    `squared_loss_changes` are means over all draws.
+    `squared_loss_changes` are means over all draws; `largest_logits` is the largest |logit| of each image and its draws.
     """
 
     values: Tensor
@@ -145,10 +151,15 @@ class NoiseStability:
     clean_losses: Tensor
     feature_distances: Tensor
     squared_loss_changes: Tensor
-    largest_logit: float
+    largest_logits: Tensor
     std: float
     distance: float
     draws: int
+
+    @property
+    def largest_logit(self) -> float:
+        """K_max of Thm 6.1: the largest |logit| seen."""
+        return float(self.largest_logits.max())
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,7 @@ def noise_stability(
     draws: int = 20,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> NoiseStability:
@@ -181,25 +193,28 @@ def noise_stability(
     require(distance > 0, "distance", "positive", distance)
     require(draws >= 1, "draws", "at least 1", draws)
     (images, labels), seed = prepared_batch(model, images, labels), base_seed(generator)
+    indices = check_indices(indices, len(images))
     head = head_of(model, images)
-    batches, largest = [], 0.0
+    batches, largest = [], []
     with deterministic(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "stability"):
             loss = losses(labels[part])
             clean = observed(model, head, images[part])
             clean_loss = loss(clean.logits)
-            largest = max(largest, float(clean.logits.abs().max()))
+            highest = clean.logits.abs().amax(1)
             rows = []
             for draw in range(draws):
-                noisy = observed(model, head, images[part] + std * gaussian(images[part], part.start, draw, seed))
-                largest = max(largest, float(noisy.logits.abs().max()))
+                noisy = observed(model, head, images[part] + std * gaussian(images[part], indices[part], draw, seed))
+                highest = torch.maximum(highest, noisy.logits.abs().amax(1))
                 apart, loss_there = norms(noisy.features - clean.features), loss(noisy.logits)
                 outside = (apart > distance).to(apart.dtype)
                 rows.append(torch.stack([outside, outside * loss_there, apart, (loss_there - clean_loss).square()]))
             batches.append(torch.cat([torch.stack(rows).sum(0), clean_loss.unsqueeze(0)]))
+            largest.append(highest)
     out, out_loss, apart, change, clean_losses = torch.cat(batches, 1)
     shares, outside = 1 - out / draws, out_loss / out
-    return NoiseStability(shares, outside, clean_losses, apart / draws, change / draws, largest, std, distance, draws)
+    means = apart / draws, change / draws
+    return NoiseStability(shares, outside, clean_losses, *means, torch.cat(largest), std, distance, draws)
 
 
 def curvature_bounds(
@@ -211,18 +226,27 @@ def curvature_bounds(
     draws: int = 20,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> CurvatureBounds:
     """The two sides of discriminative Thm 6.1 as numbers; its assumptions exclude each other (`note`)."""
     images = prepared(model, images, half=False)
     stability = noise_stability(
-        model, images, labels, std, distance, draws, generator, batch_size=batch_size, progress=progress
+        model, images, labels, std, distance, draws, generator, indices=indices, batch_size=batch_size, progress=progress
     )
     slopes = gradient_norms(model, images, labels, batch_size, progress)
-    row = float(torch.linalg.vector_norm(head_of(model, images).weight.detach(), dim=1).max())
-    eta, outside = stability.values, 1 - stability.values
-    upper = 8 / std**4 * (eta * row**2 * distance**2 + 4 * outside * stability.largest_logit**2)
-    moved = (outside * (stability.outside_losses - stability.clean_losses).square()).nan_to_num()
+    upper = eigenvalue_bound(stability.values, stability.largest_logit, longest_row(head_of(model, images)), std, distance)
+    moved = ((1 - stability.values) * (stability.outside_losses - stability.clean_losses).square()).nan_to_num()
     lower = 4 / std**4 * (moved - std**2 * slopes.square())
     return CurvatureBounds(upper, lower, stability)
+
+
+def eigenvalue_bound(shares: Tensor, largest_logit: float, row: float, std: float, distance: float) -> Tensor:
+    """8 / std^4 (eta row^2 distance^2 + 4 (1 - eta) K_max^2), the right side of discriminative Eq. 15."""
+    return 8 / std**4 * (shares * row**2 * distance**2 + 4 * (1 - shares) * largest_logit**2)
+
+
+def longest_row(head: nn.Linear) -> float:
+    """The largest norm of a class's weights."""
+    return float(torch.linalg.vector_norm(head.weight.detach(), dim=1).max())

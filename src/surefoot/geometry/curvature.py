@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
+from ..seeds import check_indices
 from ..types import Images, Labels
 from .evaluation import base_seed, deterministic, gaussian, loss_gradient, prepared_batch, slices
 from .hessian import HessianProducts
@@ -34,6 +35,7 @@ def input_curvature(
     step: float = 0.01,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> Curvature:
@@ -46,6 +48,7 @@ def input_curvature(
     require(draws >= 1, "draws", "at least 1", draws)
     require(step > 0, "step", "positive", step)
     (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
+    indices = check_indices(indices, len(images))
     batches = []
     with deterministic(model):
         for part in slices(len(images), batch_size, progress, "curvature"):
@@ -53,7 +56,7 @@ def input_curvature(
             clean = loss_gradient(model, points, right)
             rows = []
             for draw in range(draws):
-                moved = gaussian(points, part.start, draw, seed).mul_(step).add_(points)
+                moved = gaussian(points, indices[part], draw, seed).mul_(step).add_(points)
                 rows.append(squares(loss_gradient(model, moved, right).sub_(clean)) / step**2)
             batches.append(torch.stack(rows))
     return Curvature(*mean_and_error(batches), draws, step)
@@ -66,6 +69,7 @@ def hessian_curvature(
     draws: int = 20,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 64,
     progress: bool = False,
 ) -> Curvature:
@@ -75,11 +79,12 @@ def hessian_curvature(
     """
     require(draws >= 1, "draws", "at least 1", draws)
     (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
+    indices = check_indices(indices, len(images))
     batches = []
     with deterministic(model):
         for part in slices(len(images), batch_size, progress, "Hessian"):
             product = HessianProducts(model, images[part], labels[part])
-            rows = [squares(product(gaussian(images[part], part.start, draw, seed))) for draw in range(draws)]
+            rows = [squares(product(gaussian(images[part], indices[part], draw, seed))) for draw in range(draws)]
             batches.append(torch.stack(rows))
     return Curvature(*mean_and_error(batches), draws, 0.0)
 

@@ -112,18 +112,19 @@ def base_seed(generator: torch.Generator | None) -> int:
     return int(torch.randint(2**62, (), generator=generator, device=device))
 
 
-def gaussian(like: Images, first: int, draw: int, seed: int) -> Tensor:
-    """Draw number `draw` of N(0, 1) for the images from index `first` on, seeded by (seed, index, draw)."""
+def gaussian(like: Images, indices: Tensor | int, draw: int, seed: int) -> Tensor:
+    """Draw number `draw` of N(0, 1) for images with these indices, or from one index on, seeded by (seed, index, draw)."""
     noise = torch.empty(like.shape, dtype=like.dtype)
     source = torch.Generator()
-    for index, row in enumerate(noise, first):
+    known = range(indices, indices + len(noise)) if isinstance(indices, int) else indices.tolist()
+    for index, row in zip(known, noise, strict=True):
         row.normal_(generator=source.manual_seed(derive(seed, index, draw)))
     return noise.to(like.device)
 
 
-def signs(like: Images, first: int, draw: int, seed: int) -> Tensor:
+def signs(like: Images, indices: Tensor | int, draw: int, seed: int) -> Tensor:
     """As `gaussian`, but +1 or -1."""
-    return torch.where(gaussian(like, first, draw, seed) < 0, -1.0, 1.0).to(like.dtype)
+    return torch.where(gaussian(like, indices, draw, seed) < 0, -1.0, 1.0).to(like.dtype)
 
 
 def loss_gradient(model: nn.Module, points: Images, labels: Labels) -> Tensor:

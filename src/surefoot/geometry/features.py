@@ -21,7 +21,7 @@ from .evaluation import losses, slices
 from .heads import check_features, weights_of
 from .statistics import as_cosine, cosines, feature_norms, mean_and_deviation, pearson, root_mean_square
 
-Attack = Callable[[nn.Module, Images, Labels], Images]
+Attack = Callable[..., Images]  # of model, images, labels; and indices where it draws
 
 
 def observed_features(model: nn.Module, images: Images, batch_size: int = 256, progress: bool = False) -> Outputs:
@@ -117,14 +117,26 @@ class FeatureDisplacement:
 
 
 def feature_displacement(
-    model: nn.Module, images: Images, labels: Labels, attack: Attack = fgsm, batch_size: int = 256, progress: bool = False
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    attack: Attack = fgsm,
+    batch_size: int = 256,
+    progress: bool = False,
+    *,
+    indices: Tensor | None = None,
 ) -> FeatureDisplacement:
-    """RMS of features and of their change under `attack`, FGSM 8/255 unless another is given."""
+    """RMS of features and of their change under `attack`, FGSM 8/255 unless another is given.
+
+    An attack that draws by image takes `indices`, and is given those of its images where they are given here.
+    """
     require(len(images) > 0, "images", "at least one", len(images))
     clean, moved = [], []
     for part in slices(len(images), batch_size, progress, "attack"):
         before = observed_features(model, images[part], batch_size).features
-        after = observed_features(model, attack(model, images[part], labels[part]), batch_size).features
+        known = {} if indices is None else {"indices": indices[part]}
+        attacked = attack(model, images[part], labels[part], **known)
+        after = observed_features(model, attacked, batch_size).features
         clean.append(root_mean_square(before))
         moved.append(root_mean_square(after - before))
     sizes, changes = torch.cat(clean), torch.cat(moved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from ..attacks.gradients import NoGradient
 from ..errors import SurefootError, require
 from ..models.observing import bare
+from ..seeds import check_indices
 from ..types import Images, Labels
 from .autograd_graph import curved_operation, layer_of_operation
 from .evaluation import (
@@ -98,17 +100,19 @@ def hessian_trace(
     draws: int = 20,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 64,
     progress: bool = False,
 ) -> Trace:
     """Tr H(x) by Hutchinson's estimate, the mean of e^T H e over signs e, with exact Hessian-vector products."""
     require(draws >= 1, "draws", "at least 1", draws)
     (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
+    indices = check_indices(indices, len(images))
     batches = []
     with deterministic(model):
         for part in slices(len(images), batch_size, progress, "Hessian trace"):
             product = HessianProducts(model, images[part], labels[part])
-            vectors = (signs(images[part], part.start, draw, seed) for draw in range(draws))
+            vectors = (signs(images[part], indices[part], draw, seed) for draw in range(draws))
             batches.append(torch.stack([(vector * product(vector)).flatten(1).sum(1) for vector in vectors]))
     return Trace(*mean_and_error(batches), draws, "Hutchinson")
 
@@ -134,6 +138,7 @@ def hessian_eigenvalues(
     steps: int = 20,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 32,
     progress: bool = False,
 ) -> Eigenvalues:
@@ -143,12 +148,13 @@ def hessian_eigenvalues(
     """
     require(steps >= 1, "steps", "at least 1", steps)
     (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
+    indices = check_indices(indices, len(images))
     steps = min(steps, images[0].numel())
     batches = []
     with deterministic(model):
         for part in slices(len(images), batch_size, progress, "Hessian eigenvalues"):
             product = HessianProducts(model, images[part], labels[part])
-            starts = torch.stack([gaussian(images[part], part.start, step, seed) for step in range(steps)])
+            starts = torch.stack([gaussian(images[part], indices[part], step, seed) for step in range(steps)])
             batches.append(lanczos(product, starts))
     largest, smallest, residuals = torch.cat(batches, 1)
     return Eigenvalues(largest, smallest, residuals, steps)
@@ -212,12 +218,14 @@ def loss_change_bound(
     steps: int = 20,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 32,
     progress: bool = False,
 ) -> LossChange:
     """||d|| ||grad l|| + lambda_max ||d||^2 / 2 for ||d|| = `distance` (magnma Eq. 11); `steps` are Lanczos'."""
     require(distance > 0, "distance", "positive", distance)
-    ends = hessian_eigenvalues(model, images, labels, steps, generator, batch_size=batch_size, progress=progress)
+    run: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
+    ends = hessian_eigenvalues(model, images, labels, steps, generator, indices=indices, **run)
     slopes = gradient_norms(model, images, labels, batch_size, progress)
     absolute = torch.maximum(ends.values.abs(), ends.smallest.abs())
     linear, square = distance * slopes, distance**2 / 2

@@ -10,9 +10,9 @@ from torch.nn import functional as F
 
 from ..attacks.gradients import input_gradient, untouched
 from ..errors import require
-from ..seeds import draw
+from ..seeds import check_indices, draw
 from ..types import Images, Labels
-from .evaluation import losses, prepared_batch, slices
+from .evaluation import base_seed, gaussian, losses, prepared_batch, slices
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,20 @@ def loss_landscape(
     generator: torch.Generator | None = None,
     batch_size: int = 256,
     progress: bool = False,
+    *,
+    indices: Tensor | None = None,
 ) -> LossLandscape:
     """The loss on a grid of `resolution` x `resolution` points around each image, not clipped to [0, 1].
 
-    `reach` and `resolution` are ours: the paper gives none. Where the gradient is 0, its direction is 0 as well.
+    `reach` and `resolution` are ours: the paper gives none. Where the gradient is 0, its direction is 0 as well. With `indices`
+    the other direction belongs to the image; without, to its place in the batch.
     """
     require(reach > 0, "reach", "positive", reach)
     require(
         resolution >= 3 and resolution % 2 == 1, "resolution", "odd and at least 3, with the image in the middle", resolution
     )
     images, labels = prepared_batch(model, images, labels)
-    along, across, norms = directions(model, images, labels, generator, batch_size)
+    along, across, norms = directions(model, images, labels, generator, batch_size, indices)
     offsets = torch.linspace(-reach, reach, resolution, dtype=images.dtype, device=images.device)
     shifts = torch.cartesian_prod(offsets, offsets)
     cells = len(shifts)
@@ -63,7 +66,12 @@ def loss_landscape(
 
 
 def directions(
-    model: nn.Module, images: Images, labels: Labels, generator: torch.Generator | None, batch_size: int
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    generator: torch.Generator | None,
+    batch_size: int,
+    indices: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The unit gradient at each image, a random unit direction orthogonal to it, and the norm of the gradient."""
     gradients = []
@@ -74,7 +82,10 @@ def directions(
     tiny = torch.finfo(gradient.dtype).tiny
     norms = torch.linalg.vector_norm(gradient, dim=1)
     along = gradient / norms.clamp_min(tiny)[:, None]
-    across = draw(torch.randn, gradient.shape, gradient, generator)
+    if indices is None:
+        across = draw(torch.randn, gradient.shape, gradient, generator)
+    else:
+        across = gaussian(gradient, check_indices(indices, len(gradient)), 0, base_seed(generator))
     for _ in range(2):  # the second time removes what rounding left of the first
         across = across - along * (along * across).sum(1, keepdim=True)
     across = across / torch.linalg.vector_norm(across, dim=1, keepdim=True).clamp_min(tiny)

@@ -193,12 +193,13 @@ def layer_projection(
     batch_size: int = 256,
     progress: bool = False,
     pool: Callable[[Tensor], Features] = pooled,
+    indices: Tensor | None = None,
 ) -> LayerProjection:
     """Pooled features of each block for clean images and for the same with Gaussian noise of this level (clipped to [0, 1]).
 
     Clean and noisy features of a block go through one projection together, so that their coordinates can be compared.
     """
-    noisy = add_gaussian_noise(images, level, seed=seed)
+    noisy = add_gaussian_noise(images, level, seed=seed, indices=indices)
     before = block_features(model, images, blocks, pool, batch_size, progress)
     after = block_features(model, noisy, blocks, pool, batch_size, progress)
     points = torch.stack([projection(torch.cat([before[name], after[name]])) for name in before])

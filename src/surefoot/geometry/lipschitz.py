@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..errors import SurefootError, require
 from ..models.logit_margins import logit_margins
+from ..seeds import check_indices
 from ..types import Images, Labels, Logits, check_labels, finite_logits
 from .evaluation import base_seed, deterministic, gaussian, norms, prepared_batch, slices
 
@@ -54,6 +55,7 @@ def radius_estimates(
     draws: int = 10,
     generator: torch.Generator | None = None,
     *,
+    indices: Tensor | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> RadiusEstimates:
@@ -64,6 +66,7 @@ def radius_estimates(
     require(std > 0, "std", "positive", std)
     require(draws >= 1, "draws", "at least 1", draws)
     (images, labels), seed = prepared_batch(model, images, labels), base_seed(generator)
+    indices = check_indices(indices, len(images))
     batches = []
     with deterministic(model), torch.no_grad():
         for part in slices(len(images), batch_size, progress, "radius estimates"):
@@ -72,7 +75,7 @@ def radius_estimates(
             steepest = gaps.new_zeros(2, len(gaps))
             shortest = torch.full_like(gaps, torch.inf)
             for draw in range(draws):
-                noise = std * gaussian(images[part], part.start, draw, seed)
+                noise = std * gaussian(images[part], indices[part], draw, seed)
                 lengths, moved = norms(noise), finite_logits(model(images[part] + noise)) - clean
                 slopes = torch.stack([difference_moves(moved, labels[part]), moved.abs().amax(1)]) / lengths
                 steepest, shortest = torch.maximum(steepest, slopes), torch.minimum(shortest, lengths)

@@ -44,6 +44,7 @@ OBJECTIVES = Registry(
         "a subclass of surefoot.objectives.Objective",
         lambda target: isinstance(target, type) and issubclass(target, Objective),
     ),
+    "surefoot.objectives",
 )
 
 

@@ -74,7 +74,7 @@ def calibration_advice(audit: Audit) -> list[str]:
 
 def corruption_advice(audit: Audit) -> list[str]:
     """The families that cost most, and a corruption that stands out."""
-    if "corruptions" not in audit:
+    if not audit.get("corruptions"):
         return []
     clean, families = audit["calibration"]["accuracy"]["value"], audit["corruptions"]["families"]
     drops = {name: clean - found["accuracy"]["value"] for name, found in families.items()}

@@ -42,15 +42,16 @@ def cards(audit: Audit) -> list[Card]:
             every = "right" if scores["accuracy"]["value"] else "wrong"
             return [*found, Card(ranks.label, "not defined", f"all predictions are {every}", ranks.meaning)]
         return [*found, card(ranks.label, scores["auroc"], ranks.meaning)]
-    worse, clean = audit["corruptions"], scores["accuracy"]["value"]
-    mean, able = worse["mean_accuracy"], better_than_chance(audit)  # what guesses does not lose by damage: that is no merit
-    kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
-    damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
-    found.append(card(path_label("corruptions.mean_accuracy"), mean, damage, tone(clean - mean["value"]) if able else ""))
-    if worst := worst_family(audit):
-        family, drop = worst
-        accuracy = worse["families"][family]["accuracy"]
-        found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
+    able = better_than_chance(audit)  # what guesses does not lose by damage: that is no merit
+    if worse := audit.get("corruptions"):
+        mean, clean = worse["mean_accuracy"], scores["accuracy"]["value"]
+        kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
+        damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
+        found.append(card(path_label("corruptions.mean_accuracy"), mean, damage, tone(clean - mean["value"]) if able else ""))
+        if worst := worst_family(audit):
+            family, drop = worst
+            accuracy = worse["families"][family]["accuracy"]
+            found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
         broken = f"right predictions that {the_attack(name)} turns wrong"

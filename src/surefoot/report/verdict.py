@@ -55,7 +55,7 @@ def headline(audit: Audit) -> str:
     else:
         said = f"{right}, and its confidence can be believed." if calibrated(audit) else f"{right}, but {misjudged(audit)}."
     worse = []
-    if "corruptions" in audit:
+    if audit.get("corruptions"):
         mean = audit["corruptions"]["mean_accuracy"]["value"]
         does = "take it down to" if mean < scores["accuracy"]["value"] else "leave it at"
         worse.append(f"Corrupted pictures {does} {percent(mean)}")
@@ -83,7 +83,7 @@ def verdict(audit: Audit) -> list[str]:
         found = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
         said.append(f"{capital(misjudged(audit))}: {found}")
     said += temperature_words(audit)
-    if "corruptions" in audit:
+    if audit.get("corruptions"):
         name, drop = worst_corruption(audit)
         mean = audit["corruptions"]["mean_accuracy"]["value"]
         most = f"; it loses most on {spoken(name)}, {points(drop)}" if drop > 0 else ""

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -33,6 +33,23 @@ def train(recipe: Recipe, data_label: str, work: Path, device: str = "auto", pro
         if processes > 1 and not (folder / "model.safetensors").is_file():
             train_distributed(recipe, folder, device, processes)
         return take_up(recipe, folder, device)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Trains other models beside a cell's own, each in its own folder, where a study finds it too."""
+
+    work: Path
+    data_label: str
+    device: str
+
+    def run(self, recipe: Recipe, model: Classifier | None = None, suffix: str = "") -> Run:
+        """The run of a recipe; with a model to start from, a name of its own ends in `suffix`."""
+        if model is None:
+            return train(recipe, self.data_label, self.work, self.device)
+        name = f"{digest(identity(recipe, self.data_label))}{suffix}"
+        with alone(self.work, name):
+            return take_up(recipe, run_folder(self.work, name), self.device, model)
 
 
 def take_up(recipe: Recipe, folder: Path, device: str, model: Classifier | None = None) -> Run:

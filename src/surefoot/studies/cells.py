@@ -13,13 +13,13 @@ from typing import Any
 
 from ..data.loading import DATASETS, load_data
 from ..errors import SurefootError, UnknownName
+from ..measurements.registry import check_measure, default_options
 from ..models.loading import load_model
 from ..objectives.methods import load_method
 from ..schemas import defaults_of
 from ..training.loop import fit
 from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS, Recipe
 from .jobs import Measure
-from .measuring import check_measure, default_options
 from .schema import AXES, Study
 
 PLACE = ("root", "workers", "memory_gib", "download")  # where the data are and how they are read, not what they are

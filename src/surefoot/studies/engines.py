@@ -112,12 +112,12 @@ class Worker:
         assert process.stdout is not None
         try:
             process.stdin.write(f"{path}\n".encode())
-            answer = process.stdout.readline()
+            reply = process.stdout.readline()
         except BrokenPipeError:
-            answer = b""
-        if not answer:
+            reply = b""
+        if not reply:
             self.close()
-        return outcome(job, answer == DONE, began)
+        return outcome(job, reply == DONE, began)
 
     def kill(self) -> None:
         """End it whatever it is doing; `do` then comes back."""

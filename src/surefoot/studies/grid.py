@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..auditing.measuring import audit
+from ..auditing.audit import audit
 from ..auditing.result import Audit
 from ..files import inside
 from ..training.recipes import Recipe

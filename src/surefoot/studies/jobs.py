@@ -9,7 +9,7 @@ from typing import Any
 
 from ..files import write_json
 
-DONE, FAILED = b"done\n", b"failed\n"  # what a worker answers when a job has ended
+DONE, FAILED = b"done\n", b"failed\n"  # what a worker says when a job has ended
 Measure = tuple[str, dict[str, Any]]  # the name of a measurement, and all of its options
 
 

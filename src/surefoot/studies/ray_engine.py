@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import SurefootError, require
+from ..cluster import RETRIES, connect
+from ..errors import require
 from .engines import run_in_process
 from .jobs import Job, Outcome
-
-RETRIES = 5  # deaths of a node or worker that a cell survives
 
 
 @dataclass(frozen=True)
@@ -45,19 +43,3 @@ class OnRay:
                     yield ray.get(reference)
                 except ray.exceptions.RayError as error:
                     yield Outcome(job.cell, False, 0.0, job.log, str(error).strip().splitlines()[-1])
-
-
-def connect() -> Any:
-    """Ray, connected to a cluster; one is not started, since a cluster of one machine is what `local` is for."""
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise SurefootError("The ray engine needs Ray: pip install 'surefoot[ray]'.") from error
-    if not ray.is_initialized():
-        try:
-            ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), logging_level="ERROR", log_to_driver=False)
-        except ConnectionError as error:
-            raise SurefootError(
-                "No Ray cluster is running here: start one with `ray start --head`, or set RAY_ADDRESS."
-            ) from error
-    return ray

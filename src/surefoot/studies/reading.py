@@ -10,9 +10,9 @@ import yaml
 
 from ..data.fetching import local_data, refuse_remote_model
 from ..errors import NotFound, SurefootError, UnknownName, nearest
+from ..measurements.registry import MEASUREMENTS
 from ..registry import refuse_code
 from ..schemas import check_keys
-from .measuring import MEASUREMENTS
 from .schema import Study, check_study
 
 SHIPPED = Path(__file__).parent / "shipped"

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import SurefootError, UnknownName, require
+from ..measurements.registry import check_measure, validation_only
 from ..metrics import NEITHER, did_you_mean, of_column
 from ..objectives.methods import OBJECTIVES
 from ..schemas import check_keys
-from .measuring import check_measure, validation_only
 
 AXES = ("data", "model", "fraction", "method")
 Section = str | dict[str, Any]

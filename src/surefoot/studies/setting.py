@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..data.loading import load_data
+from ..measurements.registry import default_options
 from ..schemas import defaults_of
 from ..training.recipes import NOT_DATA_OPTIONS
 from .cells import PLACE, Cell, changed, strip
-from .measuring import default_options
 from .results import Results
 
 

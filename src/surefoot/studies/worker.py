@@ -19,19 +19,20 @@ from typing import Any
 
 import torch
 
+from ..auditing.passes import measure as measured
 from ..data.dataset import Dataset
-from ..errors import SurefootError
+from ..measurements.context import Context
+from ..measurements.registry import build, validation_only
 from ..models.prediction import pick_device
-from ..plain import plain
 from ..registry import search_current_folder
 from ..training.recipes import Recipe
 from ..version import VERSION
-from .cell_runs import alone, run_folder, train
+from .cell_runs import Beside, alone, run_folder, train
 from .cells import Cell, measure_digest, whole
 from .jobs import DONE, FAILED, Job, read_job
-from .measuring import MEASUREMENTS, validation_only
 from .results import Results
-from .subjects import Subject
+
+SAMPLE_SEED = 0  # every cell sees the same test images, so that differences are paired
 
 
 def job_of(cell: Cell, labels: list[str], results: Path, work: Path, **place: Any) -> Job:
@@ -51,7 +52,7 @@ def run_job(job: Job) -> list[str]:
         origin = {"surefoot": VERSION, "versions": versions(), "data_label": job.data_label}
         results.begin(job.cell, whole(recipe, job.trained), origin)
     try:
-        subject = subject_of(job, recipe, work, results)
+        context = context_of(job, recipe, work, results)
     except Exception:
         traceback.print_exc()
         return ["training"]
@@ -61,8 +62,9 @@ def run_job(job: Job) -> list[str]:
         began = time.perf_counter()
         print(f"measuring {label}", flush=True)
         try:
-            seen = subject.without_test() if name in validation_only() else subject
-            metrics = numbers(name, MEASUREMENTS.load(name)(seen, **options))
+            seen = context.without_test() if name in validation_only() else context
+            measurement = build(name, options)
+            metrics = measurement.numbers(measured(seen, measurement, label))
         except Exception:
             traceback.print_exc()
             failed.append(label)
@@ -73,14 +75,7 @@ def run_job(job: Job) -> list[str]:
     return failed
 
 
-def numbers(name: str, found: Any) -> dict[str, float]:
-    """What a measurement gave, if it is what a table can show."""
-    if not (isinstance(found, dict) and all(isinstance(value, int | float | None) for value in plain(found).values())):
-        raise SurefootError(f"Measurement '{name}' must give a dictionary of numbers, got {found!r}.")
-    return found
-
-
-def subject_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Subject:
+def context_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Context:
     """The trained model and its data, or the pretrained one as it is."""
     device, began = pick_device(job.device), time.perf_counter()
     data: Dataset = recipe.load_data()
@@ -98,7 +93,9 @@ def subject_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Subjec
     else:
         model, objective = recipe.build_model(data).eval(), recipe.build_objective()
         predictor = model
-    return Subject(recipe, model, objective, predictor, data, device, work, job.data_label)
+    known: dict[str, Any] = {"recipe": recipe, "objective": objective, "space": model}
+    known |= {"trainer": Beside(work, job.data_label, str(device)), "calibrate_on": "calibration", "intervals": 0}
+    return Context(predictor.to(device), data, data.test, device, seed=SAMPLE_SEED, **known)
 
 
 def versions() -> dict[str, str]:
@@ -130,7 +127,7 @@ def orders() -> Iterator[Path]:
 
 
 def main() -> None:
-    answers = os.dup(1)
+    outcomes = os.dup(1)
     search_current_folder()
     for path in orders():
         job = read_job(path)
@@ -140,7 +137,7 @@ def main() -> None:
         failed = run_job(job)
         if failed:
             print(f"failed: {', '.join(failed)}", flush=True)
-        os.write(answers, FAILED if failed else DONE)
+        os.write(outcomes, FAILED if failed else DONE)
 
 
 if __name__ == "__main__":

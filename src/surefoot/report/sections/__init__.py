@@ -14,10 +14,11 @@ def sections_of(models: Sequence[Model]) -> list[Section]:
     from .classes import classes_section, groups_section, mistakes_section
     from .corruptions import corruptions_section
     from .geometry import geometry_section
+    from .measurements import measurements_section
     from .provenance import provenance_section
 
     order: list[Callable[[Sequence[Model]], Section | None]] = [
-        *(reliability_section, corruptions_section, attacks_section, geometry_section, classes_section),
+        *(reliability_section, corruptions_section, attacks_section, geometry_section, measurements_section, classes_section),
         *(groups_section, thresholds_section, mistakes_section, scores_section, provenance_section),
     ]
     return [section for build in order if (section := build(models)) is not None]

@@ -1,0 +1,390 @@
+"""From a model and data to an audit: preflight, the plan, two passes over the images, and what they sum up to."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
+from ..attacks.cache import fingerprint
+from ..calibration.bins import reliability
+from ..calibration.calibrators import Calibrated
+from ..calibration.scoring import scores
+from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
+from ..corruptions.published import open_copies
+from ..data.dataset import Dataset
+from ..data.preprocessing import TINY
+from ..data.settings import settings_of
+from ..errors import SurefootError, UnknownName, require
+from ..files import inside, remove
+from ..measurements.base import Measurement, Rows, Summary
+from ..measurements.context import Context
+from ..measurements.features import features_figure
+from ..measurements.groups import check_groups, class_results, group_results
+from ..measurements.logits import logit_geometry, logit_points
+from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
+from ..measurements.sample import Kept, Sample
+from ..measurements.sliders import feature_scale_grid, temperature_grid
+from ..measurements.temperatures import CROSS_FIT, check_source, scaled
+from ..measurements.thresholds import RISKS, thresholds
+from ..models.observing import NoHead, evaluating, head_of
+from ..models.prediction import pick_device
+from ..models.preflight import Finding, preflight
+from ..progress import duration
+from ..registry import import_own, is_code
+from ..seeds import generator, global_seed
+from ..training.processes import is_first
+from ..types import Batch, Predictions
+from ..version import VERSION
+from .depths import Depth, find_depth
+from .passes import AuditTable, Worker, clean_predictions, first_plan, run_tasks, run_whole, summaries, weight, whole_plan
+from .plan import Plan, Task, read_plan, refuse_other
+from .result import DATA, Audit, Geometry
+from .store import PAUSE, Store, name_of, share_of_work
+from .subjects import check_provenance, source_of, subject
+from .table import FOLDER, schema_of
+
+SAMPLE = 256  # images that preflight looks at
+WORTH_SAYING = 5  # seconds: a shorter wait is not announced
+PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking")
+BREAKERS = ("pgd-weak", "fgsm")  # attacks whose success a histogram of features shows, the first that was run
+ENGINES = ("local", "ray")
+logger = logging.getLogger("surefoot")
+
+
+def audit(
+    model: nn.Module,
+    data: Dataset,
+    *,
+    depth: str | Depth = "quick",
+    measure: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
+    corruptions: Sequence[str] = (),
+    attacks: Sequence[str] = (),
+    split: str = "test",
+    name: str = "model",
+    batch_size: int = 256,
+    seed: int = 0,
+    calibrate_on: str | Predictions = CROSS_FIT,
+    allow_leakage: bool = False,
+    corrupted: str | Path | None = None,
+    risks: Sequence[float] = RISKS,
+    groups: Sequence[str] | None = None,
+    provenance: Mapping[str, str] | None = None,
+    device: str = "auto",
+    engine: str = "local",
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Audit:
+    """Measure accuracy, calibration, corruptions, attacks and geometry of a model that takes pixels in [0, 1].
+
+    `depth` is quick, standard or full; `measure`, `corruptions` and `attacks` are names, or `package.module:name` of one's
+    own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
+    training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
+    set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
+    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
+    `provenance` is what else the page should say of how it came about (recipe, command). `engine` is "local", or "ray" for a
+    cluster that shares the chunks of images.
+    Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there, and one that
+    was begun otherwise is refused unless `overwrite`.
+    """
+    check_source(calibrate_on)
+    if engine not in ENGINES:
+        raise UnknownName("engine", engine, ENGINES)
+    chosen = find_depth(depth)
+    measured = labelled(chosen, measure, corruptions, attacks)
+    for risk in risks:
+        require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    folder = None if output is None else inside(output, DATA)
+    images, place = data.split(split), pick_device(device)
+    if len(images) == 0:
+        raise SurefootError(f"The {split} split has no images.")
+    check_groups(groups, len(images))
+    check_provenance(provenance or {})
+    model = model.to(place)
+    sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=place)))
+    findings = check_first(model, sample, data)
+    copies = None if corrupted is None else open_copies(corrupted, data.class_names)
+    measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
+    if copies is not None:  # they are of all images
+        for measurement in measurements.values():
+            measurement.max_images = None if measurement.part == "corruptions" else measurement.max_images
+    measurements["sample"] = Sample(list(measurements.values()))
+    sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
+    context = Context(model, data, images, place, split, batch_size, seed, **sources)
+    about = what_it_is(context, sample, measured, calibrate_on, corrupted)
+    with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
+        for measurement in measurements.values():
+            for condition in measurement.conditions(context):
+                condition.check(context)
+        shown: dict[str, Any] = {"title": f"auditing {name}", "progress": progress, "engine": engine}
+        store = begin(context, measurements, about, sample, folder, overwrite=overwrite)
+        if store.work is not None:
+            context = replace(context, work=store.work)
+        worker = Worker(context, measurements)
+        run_tasks(worker, store, store.plan.tasks[: store.plan.first], **shown)
+        context.kept["clean"] = clean_predictions(store)
+        refuse_seen(model, context.clean, data, allow_leakage)
+        go_on(store, context, measurements)
+        tasks = store.plan.tasks[store.plan.first :]
+        announce(worker, store, tasks, name, chosen.name, progress)
+        if tasks:
+            run_tasks(worker, store, tasks, **shown)
+        context.kept["sample"] = Kept.of([store.read_tensors(name_of(task)) for task in tasks if task.label == "sample"])
+        run_whole(context, store, measurements)
+        table = AuditTable(context, store)
+        found, notes = summaries(context, store, table, measurements)
+        result = assemble(
+            context, table, measurements, found, notes, findings, name, chosen.name, risks, groups, provenance or {}
+        )
+        result.subject["table"] = store.plan.key
+        if output is None:
+            store.merge(table.everything)
+            return replace(result, rows=store.frame)
+        if is_first():
+            store.merge(table.everything)
+            result.save(output)
+        store.close()
+        return replace(result, rows=Path(output))
+
+
+def labelled(
+    depth: Depth, measure: Sequence[str] | Mapping[str, Mapping[str, Any]], corruptions: Sequence[str], attacks: Sequence[str]
+) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Every measurement by its label, with its options complete; all names are found before anything is measured."""
+    wanted = {label: dict(options) for label, options in depth.measure.items()}
+    for what, given, label in (("corruptions", corruptions, "corruptions"), ("attacks", attacks, "attacks")):
+        if isinstance(given, str):
+            raise SurefootError(f"{what} must be a list of names, got '{given}'.")
+        if given:
+            before = wanted.get(label, {}).get("names", default_options(label)["names"] if label in wanted else ())
+            wanted[label] = {**wanted.get(label, {}), "names": tuple(dict.fromkeys((*before, *given)))}
+    if isinstance(measure, str):
+        raise SurefootError(f"measure must be a list of names, got '{measure}'.")
+    more = measure.items() if isinstance(measure, Mapping) else [(name, {}) for name in measure]
+    wanted |= {name: dict(options) for name, options in more}
+    found = {label: check_measure(label, options) for label, options in wanted.items()}
+    if "corruptions" in found:
+        shown = {key: found["corruptions"][1][key] for key in ("names", "severities")}
+        found["pictures"] = check_measure("pictures", shown)
+    return found
+
+
+def what_it_is(
+    context: Context, sample: Batch, measured: Mapping[str, Any], calibrate_on: str | Predictions, corrupted: object
+) -> dict[str, Any]:
+    """What an interrupted audit must agree in to go on."""
+    own = [MEASUREMENTS.load(name) for name, _ in measured.values() if name not in MEASUREMENTS.ours]
+    for _, options in measured.values():
+        own += [load_own(name) for name in options.get("names", ()) if is_code(str(name))]
+    given = calibrate_on if isinstance(calibrate_on, str) else fingerprint(calibrate_on.logits, calibrate_on.labels)
+    found = {
+        "surefoot": VERSION,
+        "corruptions": CORRUPTION_DRAWS,
+        "attacks": ATTACK_DRAWS,
+        "weights": fingerprint(context.model),
+        "data": source_of(context.data),
+        "split": context.split,
+        "images": len(context.images),
+        "sample": fingerprint(sample.images, sample.labels, sample.indices),
+        "measure": {label: {"measurement": name, **options} for label, (name, options) in measured.items()},
+        "calibrate_on": given,
+        "corrupted": None if corrupted is None else str(corrupted),
+        "batch_size": context.batch_size,
+        "seed": context.seed,
+        "code": fingerprint(*own),
+    }
+    plain_values: dict[str, Any] = json.loads(json.dumps(found, default=list))
+    return plain_values
+
+
+def load_own(name: str) -> Any:
+    return [import_own("name", link) for link in name.split("+") if is_code(link)]
+
+
+def begin(
+    context: Context,
+    measurements: Mapping[str, Measurement],
+    about: dict[str, Any],
+    sample: Batch,
+    folder: Path | None,
+    *,
+    overwrite: bool,
+) -> Store:
+    """The plan of an audit that was interrupted here, or a new one, and where its parts are."""
+    rank, _ = share_of_work()
+    unfinished = folder is not None and (folder / "work").is_dir()
+    plan = read_plan(folder) if folder is not None and unfinished else None
+    if plan is not None and folder is not None and not overwrite and rank == 0:
+        refuse_other(plan, about, folder)
+    schema = schema_of([name for each in measurements.values() for name in each.adds], context.data.num_classes)
+    if plan is not None and plan.about == about:
+        return Store(plan, schema, {}, folder)
+    if rank and folder is not None:
+        return Store(wait_for_plan(folder, about), schema, {}, folder)
+    plan = first_plan(context, measurements, about, seconds_of(context, sample))
+    if folder is not None:
+        clear(folder)
+        plan.save(folder)
+        inside(folder, "work").mkdir(parents=True)  # while it is there, the audit is not finished
+    return Store(plan, schema, {}, folder)
+
+
+def wait_for_plan(folder: Path, about: Mapping[str, Any]) -> Plan:
+    """The plan that the first process writes."""
+    while (found := read_plan(folder)) is None or found.about != about or not (folder / "work").is_dir():
+        time.sleep(PAUSE)
+    return found
+
+
+def clear(folder: Path) -> None:
+    """Remove what an earlier audit left."""
+    for name in (FOLDER, "work"):
+        if (folder / name).exists():
+            remove(inside(folder, name))
+
+
+def go_on(store: Store, context: Context, measurements: Mapping[str, Measurement]) -> None:
+    """The second half of the plan, and the names of the images."""
+    store.plan = whole_plan(store.plan, context, measurements)
+    store.names = store.image_names()
+    if store.folder is not None and is_first():
+        store.plan.save(store.folder)
+
+
+def seconds_of(context: Context, sample: Batch) -> float:
+    """How long an image takes to go through the model, about: two significant digits of the better of two passes."""
+    images, times = sample.images[: context.batch_size], []
+    with global_seed(context.seed, "speed"), evaluating(context.model), torch.inference_mode():
+        for _ in range(2):
+            began = time.perf_counter()
+            float(context.model(images).sum())  # waits for the device
+            times.append(time.perf_counter() - began)
+    return float(f"{min(times) / len(images):.2g}")
+
+
+def announce(worker: Worker, store: Store, tasks: Sequence[Task], name: str, depth: str, progress: bool) -> None:
+    """Say how long it takes, if it is long."""
+    passes = sum(weight(worker, store.plan, task) for task in tasks if not store.has(task))
+    left = passes * store.plan.seconds / share_of_work()[1]
+    if progress and left > WORTH_SAYING and is_first():
+        logger.info("auditing %s (%s) takes about %s", name, depth, duration(left))
+
+
+def assemble(
+    context: Context,
+    table: AuditTable,
+    measurements: Mapping[str, Measurement],
+    found: Mapping[str, Summary],
+    notes: Sequence[str],
+    findings: tuple[Finding, ...],
+    name: str,
+    depth: str,
+    risks: Sequence[float],
+    groups: Sequence[str] | None,
+    provenance: Mapping[str, str],
+) -> Audit:
+    """The audit, from what its measurements found."""
+    data, seed, clean, source = context.data, context.seed, context.clean, context.temperatures
+    parts, own, measured, about_data = dict[str, Any](), dict[str, Any](), dict[str, Any](), list[str]()
+    figures, drawn, remarks = sliders(context), {"logits": logit_points(table.everything)}, list(notes)
+    for label, summary in found.items():
+        part = measurements[label].part
+        if part in PARTS:
+            parts[part] = (*parts[part], *summary.values) if part in parts else summary.values
+            about_data += summary.notes
+        elif part == "geometry":
+            measured |= summary.values
+            drawn |= summary.figures
+            remarks += summary.notes
+        elif part == "figures":
+            figures |= summary.figures
+        else:
+            own[label] = summary.values
+            remarks += [f"{label}: {note}" for note in summary.notes]
+    images = [each.max_images for each in measurements.values() if each.part == "geometry"]
+    if images:
+        measured = {
+            "images": len(context.rows(max(images, key=lambda count: math.inf if count is None else count))),
+            **measured,
+        }
+    if "feature_rms" in table.everything:
+        drawn["features"] = features_figure(*features_under_attack(table, found.get("attacks"), measurements))
+    worse = parts.get("corruptions")
+    more = {"depth": depth, "notes": [*data.notes, *about_data], "classes": list(data.class_names), **provenance}
+    more["weights"] = fingerprint(context.model)
+    return Audit(
+        subject=subject(name, data.source, context.split, len(context.images), seed, **more),
+        calibration=scores(clean, seed=seed),
+        temperature=None
+        if source is None
+        else scaled(clean, source, seed, *((None, None) if worse is None else (worse.mean_ece, worse.mean_scaled_ece))),
+        thresholds=thresholds(clean, risks, seed, context.held_out),
+        preflight=findings,
+        geometry=Geometry(**logit_geometry(table.everything, seed), measured=measured, notes=tuple(remarks)),
+        classes=class_results(clean, data.class_names),
+        groups=() if groups is None else group_results(clean, list(groups), seed),
+        reliability=reliability(clean),
+        predictions=clean,
+        figures={**figures, "geometry": drawn},
+        measurements=own,
+        **parts,
+    )
+
+
+def features_under_attack(
+    table: AuditTable, attacks: Summary | None, measurements: Mapping[str, Measurement]
+) -> tuple[Rows, Rows | None, str | None]:
+    """The images whose features were measured, and the attack that shows which of them break."""
+    clean = table.clean(measurements["features"].max_images)
+    tried = [] if attacks is None else [name for name in BREAKERS if name in attacks.values]
+    return (clean, table.rows(tried[0]), tried[0]) if tried else (clean, None, None)
+
+
+def sliders(context: Context) -> dict[str, Any]:
+    """The reliability diagram at every temperature and feature scale that the page can slide to."""
+    clean, source = context.clean, context.temperatures
+    fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
+    bias = None if isinstance(context.model, Calibrated) else bias_of(context)
+    return {"temperatures": temperature_grid(clean, fitted), "feature_scales": feature_scale_grid(clean, bias)}
+
+
+def bias_of(context: Context) -> torch.Tensor | None:
+    """What the final layer adds to its features, for a model that ends in a linear layer."""
+    channels, (height, width) = context.data.channels, context.data.image_size
+    few = torch.zeros(2, channels, height, width, device=context.device)
+    try:
+        return head_of(context.model, few).bias
+    except NoHead:
+        return None
+
+
+def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding, ...]:
+    """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
+    source = getattr(model, "source", None)
+    native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
+    found = preflight(model, sample.images, sample.labels, num_classes=data.num_classes, native_size=native)
+    wrong = next((finding for finding in found if finding.name == "class-count"), None)
+    if wrong:
+        raise SurefootError(f"{wrong.message} {wrong.advice}")
+    return tuple(found)
+
+
+def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:
+    """A calibrated copy is not audited on the images that its calibrator was fitted on."""
+    if isinstance(model, Calibrated) and model.calibrator.fitted_on.data == source_of(data) and not allow_leakage:
+        seen = model.calibrator.fitted_on.overlap(clean)
+        if seen:
+            raise SurefootError(
+                f"{seen} of {len(clean)} images were fitted on when this run was calibrated, so their scores would flatter; "
+                "audit another split, or pass allow_leakage=True (--allow-leakage)."
+            )

@@ -1,0 +1,85 @@
+"""An audit of predictions alone, for models that are not PyTorch, or not here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from ..calibration.bins import reliability
+from ..calibration.calibrators import digest_of
+from ..calibration.scoring import scores
+from ..errors import SurefootError, require
+from ..files import inside, remove
+from ..measurements.base import CLEAN, Rows
+from ..measurements.columns import columns_of
+from ..measurements.groups import class_results, group_results
+from ..measurements.logits import logit_geometry, logit_points
+from ..measurements.sliders import temperature_grid
+from ..measurements.temperatures import CROSS_FIT, Source, choose_temperatures, scaled
+from ..measurements.thresholds import RISKS, thresholds
+from ..types import Predictions
+from .result import DATA, Geometry, PredictionsAudit
+from .subjects import check_provenance, subject
+from .table import FOLDER, part_path, schema_of, write_part
+
+
+def audit_predictions(
+    predictions: Predictions,
+    *,
+    name: str = "predictions",
+    split: str = "given",
+    seed: int = 0,
+    calibrate_on: str | Predictions = CROSS_FIT,
+    allow_leakage: bool = False,
+    risks: Sequence[float] = RISKS,
+    groups: Sequence[str] | None = None,
+    provenance: Mapping[str, str] | None = None,
+    output: str | Path | None = None,
+) -> PredictionsAudit:
+    """Scores, reliability and temperature of a model that is known by its predictions only.
+
+    `provenance` is what else the page should say of how it came about (command).
+    """
+    for risk in risks:
+        require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    check_provenance(provenance or {})
+    if isinstance(calibrate_on, str) and calibrate_on != CROSS_FIT:
+        raise SurefootError(f"calibrate_on must be cross-fit or a file of other predictions, got '{calibrate_on}'.")
+    calibration = scores(predictions, seed=seed)
+    held_out = calibrate_on if isinstance(calibrate_on, Predictions) else None
+    source = choose_temperatures(predictions, split, calibrate_on, seed, held_out, allow_leakage=allow_leakage)
+    fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
+    classes = [str(number) for number in range(predictions.num_classes)]
+    rows = rows_of(predictions, source)
+    result = PredictionsAudit(
+        subject=subject(name, {}, split, len(predictions), seed, notes=[], classes=classes, **(provenance or {})),
+        calibration=calibration,
+        temperature=None if source is None else scaled(predictions, source, seed),
+        geometry=Geometry(**logit_geometry(rows, seed)),
+        thresholds=thresholds(predictions, risks, seed, held_out),
+        classes=class_results(predictions, classes),
+        groups=() if groups is None else group_results(predictions, list(groups), seed),
+        reliability=reliability(predictions),
+        predictions=predictions,
+        figures={"temperatures": temperature_grid(predictions, fitted), "geometry": {"logits": logit_points(rows)}},
+    )
+    if output is not None:
+        data, key = inside(output, DATA), digest_of(predictions)
+        result.subject["table"] = key
+        for name in (FOLDER, "work"):
+            if (data / name).exists():
+                remove(inside(data, name))
+        names = {index: str(index) for index in rows["index"].tolist()}
+        part = {CLEAN: {**rows, "logits": predictions.logits.float().numpy()}}
+        write_part(part_path(data / FOLDER, 0), part, names, schema_of([], predictions.num_classes), key)
+        result.save(output)
+    return result
+
+
+def rows_of(predictions: Predictions, source: Source | None) -> Rows:
+    """The rows of a table, in the order of the predictions."""
+    indices = torch.arange(len(predictions)) if predictions.indices is None else predictions.indices
+    temperatures = None if source is None else source.temperatures
+    return {"index": indices.numpy(), **columns_of(predictions.logits.float(), predictions.labels, temperatures)}

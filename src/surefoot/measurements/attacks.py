@@ -1,0 +1,286 @@
+"""When somebody means harm: attacks with calibration under attack, the security curve, transfer, and masked gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..attacks._transfer import transfer
+from ..attacks.attempts import GENERATOR, Attack
+from ..attacks.evaluation import CurvePoint, evaluate, unchanged
+from ..attacks.gradient_masking import NOT_TRIED, masking_signs
+from ..attacks.presets import ATTACKS, budget_of, find_attack
+from ..calibration.bootstrap import mean_estimate, share_estimate
+from ..errors import SurefootError, require
+from ..geometry.centres import class_centres
+from ..geometry.features import feature_statistics, observed_features
+from ..intervals import Estimate
+from ..models.observing import head_of
+from ..training.recipes import Recipe
+from ..types import Batch, Logits
+from .base import Condition, Measurement, Rows, Summary, Table
+from .scores import attack_draws, broken, score
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .context import Context
+
+CURVE = "pgd"
+NEEDS_EXTRA = "AutoAttack was left out: pip install 'surefoot[autoattack]'."
+
+
+@dataclass(frozen=True)
+class Attacked(Condition):
+    """An attack on the images that are classified correctly, no longer than until they are broken."""
+
+    attack: str
+    eps: float | None = None  # another budget than its own
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.attack if self.eps is None else f"{self.attack}/{255 * self.eps:g}"
+
+    def method(self) -> str | Attack:
+        if self.eps is None:
+            return self.attack
+        return unchanged if self.eps == 0 else find_attack(self.attack, early_stop=True, eps=self.eps)
+
+    def logits(self, context: Context, batch: Batch) -> Logits:
+        run: dict[str, Any] = {"batch_size": context.batch_size, "seed": context.seed, "indices": batch.indices}
+        folder = None if context.work is None else context.work / "attacks"
+        return evaluate(context.model, batch.images, batch.labels, self.method(), folder=folder, **run).attacked.logits
+
+
+def usable(names: Sequence[str]) -> list[str]:
+    """The attacks that this installation can run."""
+    able = find_spec("pyautoattack") is not None
+    return [name for name in names if able or not name.startswith("autoattack")]
+
+
+def refuse_missing(names: Sequence[str]) -> None:
+    """A row of a study has every attack that it is named for, or none."""
+    if len(usable(names)) < len(names):
+        raise SurefootError(NEEDS_EXTRA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackSummary:
+    """How an attack fared, and how sure the model was of the predictions it was led to.
+
+    `eps` is how far a pixel may change; None for an attack of one's own that does not say.
+    """
+
+    images: int
+    eps: float | None
+    success_rate: Estimate
+    robust_accuracy: Estimate
+    confidence: Estimate
+    ece: Estimate
+    nll: Estimate
+    signed_error: Estimate
+
+
+def summarise_attack(clean: Rows, attacked: Rows, eps: float | None, context: Context) -> AttackSummary:
+    """Rates with intervals over images, and calibration under attack; success is not defined where nothing was right."""
+    lost, right, images = broken(clean, attacked), int(clean["correct"].sum()), len(clean["correct"])
+    draws = attack_draws(clean, attacked, context.seed, context.intervals)
+    (scored,) = score([attacked], ("ece", "nll", "signed_error"), context)
+    return AttackSummary(
+        images=images,
+        eps=eps,
+        success_rate=share_estimate(int(lost.sum()) / right if right else math.nan, draws["success_rate"], right),
+        robust_accuracy=share_estimate((right - int(lost.sum())) / images, draws["robust_accuracy"], images),
+        confidence=mean_estimate(attacked["confidence"], context.seed, context.intervals, ids=attacked["index"]),
+        **{name: scored.estimate(name) for name in ("ece", "nll", "signed_error")},
+    )
+
+
+class Attacks(Measurement):
+    """Success among images that were right, and robust accuracy, of attacks by name (representation-space Table 2).
+
+    `generator` is the version of the attacks' draws: results of an earlier one can be shown but not computed again.
+    """
+
+    part = "attacks"
+
+    def __init__(
+        self,
+        names: Sequence[str] = ("fgsm", "pgd-weak"),
+        max_images: int | None = 1000,
+        generator: int = GENERATOR,
+    ) -> None:
+        check_generator(generator)
+        for name in names:
+            ATTACKS.load(name)
+        self.names, self.max_images = tuple(dict.fromkeys(names)), max_images
+
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return [Attacked(name) for name in usable(self.names)]
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        clean = table.clean(self.max_images)
+        kept = usable(self.names)
+        values = {name: summarise_attack(clean, table.rows(name, self.max_images), budget_of(name), context) for name in kept}
+        return Summary(values, notes=() if len(kept) == len(self.names) else (NEEDS_EXTRA,))
+
+    def numbers(self, summary: Summary) -> dict[str, float]:
+        refuse_missing(self.names)
+        out: dict[str, float] = {}
+        for name, found in summary.values.items():
+            success = 0.0 if math.isnan(found.success_rate) else float(found.success_rate)
+            out |= {f"success.{name}": success, f"robust.{name}": float(found.robust_accuracy)}
+        return out
+
+
+def check_generator(generator: int) -> None:
+    require(generator == GENERATOR, "generator", f"{GENERATOR}, the attacks' draws of this version", generator)
+
+
+class SecurityCurve(Measurement):
+    """What PGD leaves in balls of growing size; budgets in units of 1/255."""
+
+    part = "security_curve"
+
+    def __init__(self, budgets: Sequence[float] = (0, 0.5, 1, 2, 4, 8), max_images: int | None = 1000) -> None:
+        require(len(budgets) > 0 and min(budgets) >= 0, "budgets", "at least one, none below 0", budgets)
+        self.budgets, self.max_images = budgets, max_images
+
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return [Attacked(CURVE, budget / 255) for budget in self.budgets]
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        clean = table.clean(self.max_images)
+        right = int(clean["correct"].sum())
+        points = []
+        for budget in self.budgets:
+            rows = table.rows(Attacked(CURVE, budget / 255).name, self.max_images)
+            (scored,) = score([rows], ("accuracy", "ece", "signed_error"), context)
+            success = int(broken(clean, rows).sum()) / right if right else 0.0
+            accuracy, ece, signed = (scored.estimate(name) for name in ("accuracy", "ece", "signed_error"))
+            confidence = float(rows["confidence"].mean(dtype=float))
+            count = len(clean["index"])
+            points.append(
+                CurvePoint(CURVE, budget / 255 if budget else 0, count, accuracy, success, confidence, ece, signed, 0)
+            )
+        return Summary(tuple(vars(point) for point in points))
+
+    def numbers(self, summary: Summary) -> dict[str, float]:
+        return {
+            f"accuracy.{budget:g}": float(point["accuracy"]) for budget, point in zip(self.budgets, summary.values, strict=True)
+        }
+
+
+class Masking(Measurement):
+    """Reasons not to trust what gradient attacks found."""
+
+    part = "masking"
+
+    def __init__(self, max_images: int | None = 100) -> None:
+        self.max_images = max_images
+
+    def pictures_of(self, context: Context) -> Tensor:
+        return context.rows(self.max_images)
+
+    def run(self, context: Context) -> Any:
+        batch = context.some(self.max_images)
+        run: dict[str, Any] = {"batch_size": context.batch_size, "seed": context.seed, "indices": batch.indices}
+        return masking_signs(context.model, batch.images, batch.labels, **run)
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        notes = (NOT_TRIED,) if find_spec("pyautoattack") is None else ()
+        return Summary(tuple(line for line in found if line != NOT_TRIED), notes=notes)
+
+    def numbers(self, summary: Summary) -> dict[str, float]:
+        return {"signs": float(len(summary.values))}
+
+
+class Transfer(Measurement):
+    """Success of attacks made on surrogates, each the same recipe with other sections (representation-space Table 4).
+
+    A surrogate that is not trained yet is trained here, in its own folder, where its own cell finds it. `generator` is the
+    version of the attacks' draws.
+    """
+
+    def __init__(
+        self,
+        surrogates: Mapping[str, Mapping[str, Any]],
+        names: Sequence[str] = ("fgsm", "pgd-strong"),
+        max_images: int | None = 1000,
+        generator: int = GENERATOR,
+    ) -> None:
+        check_generator(generator)
+        for name in names:
+            ATTACKS.load(name)
+        self.surrogates, self.names, self.max_images = surrogates, names, max_images
+
+    def run(self, context: Context) -> Any:
+        recipe, trainer = context.recipe, context.trainer
+        if recipe is None or trainer is None:
+            raise SurefootError("transfer needs the folder of the study's runs.")
+        batch, models = context.some(self.max_images), {}
+        own = {"data": recipe.data, "model": recipe.model, "objective": recipe.objective}
+        rest = {"training": recipe.training, "augmentation": recipe.augmentation, "seed": recipe.seed}
+        for label, sections in self.surrogates.items():
+            other = Recipe.check({**own, **rest, **sections})
+            other = replace(other, data={**(other.data or {}), "download": (recipe.data or {}).get("download", True)})
+            models[label] = trainer.run(other).predictor.to(context.device)
+        run: dict[str, Any] = {"batch_size": context.batch_size, "indices": batch.indices}
+        target = {"target": context.model}
+        matrix = transfer(models, target, batch.images, batch.labels, list(self.names), **run)
+        return {
+            f"success.{label}.{name}": matrix[label, "target", name].success_rate for label in models for name in self.names
+        }
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        return Summary(found)
+
+
+class CosineAttacks(Measurement):
+    """Attack success where the cosine to the centre is below and above its median, and Pearson r of the two (Fig. 3).
+
+    `generator` is the version of the attacks' draws.
+    """
+
+    adds = ("label_cosine",)
+
+    def __init__(
+        self,
+        names: Sequence[str] = ("fgsm", "pgd-weak", "autoattack-weak"),
+        max_images: int | None = 1000,
+        generator: int = GENERATOR,
+    ) -> None:
+        check_generator(generator)
+        for name in names:
+            ATTACKS.load(name)
+        self.names, self.max_images = tuple(dict.fromkeys(names)), max_images
+
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return [Attacked(name) for name in usable(self.names)]
+
+    def columns(self, context: Context, batch: Batch) -> dict[str, Any]:
+        features = observed_features(context.linear, batch.images, context.batch_size).features
+        centres = context.once("minimum-loss centres", lambda: class_centres(head_of(context.linear, batch.images[:2])))
+        return {"label_cosine": feature_statistics(features, centres, batch.labels).cosine}
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        clean = table.clean(self.max_images)
+        right, out = clean["correct"], dict[str, float]()
+        angles = clean["label_cosine"][right].astype(float)
+        low = angles <= np.sort(angles)[(len(angles) - 1) // 2] if len(angles) else angles.astype(bool)
+        for name in usable(self.names):
+            lost = broken(clean, table.rows(name, self.max_images))[right].astype(float)
+            halves = {"low": lost[low], "high": lost[~low]}
+            out |= {f"success.{name}.{half}": float(values.mean()) for half, values in halves.items() if len(values)}
+            with np.errstate(invalid="ignore", divide="ignore"):
+                out[f"pearson.{name}"] = float(np.corrcoef(angles, lost)[0, 1])
+        return Summary(out, notes=() if len(usable(self.names)) == len(self.names) else (NEEDS_EXTRA,))
+
+    def numbers(self, summary: Summary) -> dict[str, float]:
+        refuse_missing(self.names)
+        return super().numbers(summary)

@@ -1,0 +1,374 @@
+"""When the picture gets worse: corruptions at every severity, levels of noise, and occlusions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..calibration.bootstrap import estimate
+from ..corruptions.alexnet import ALEXNET, is_fair
+from ..corruptions.engine import GENERATOR, corrupt
+from ..corruptions.families import COMMON15, CORRUPTIONS, EVERY_FAMILY, FAMILIES
+from ..corruptions.families import NAMES as ALL
+from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
+from ..corruptions.published import SEVERITIES, CopyReader, corrupted
+from ..errors import UnknownName, require
+from ..intervals import Estimate
+from ..types import Batch, Images
+from .base import Condition, Measurement, Summary, Table
+from .scores import BINS, SCORES, Scored, mean_over, pooled_bins, score
+
+if TYPE_CHECKING:
+    from .context import Context
+
+NOISES = {"gaussian": add_gaussian_noise, "uniform": add_uniform_noise}
+OCCLUSIONS = {  # discriminative-noise Table 4: the corruptions of each, and whether noise comes on top
+    "occlusion": ("occlusion", False),
+    "occlusion+noise": ("occlusion", True),
+    "down_up": ("down_up_sampling", False),
+    "down_up+occlusion": ("down_up_sampling+occlusion", False),
+    "stripes": ("stripes", False),
+    "down_up+stripes": ("down_up_sampling+stripes", False),
+}
+
+
+@dataclass(frozen=True)
+class Corrupted(Condition):
+    """A corruption at a severity, from the user's own copies where there are any; `draw` counts further draws."""
+
+    corruption: str
+    severity: float
+    draw: int = 0
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return numbered(f"{self.corruption}/{self.severity:g}", self.draw)
+
+    def images(self, context: Context, batch: Batch) -> Images:
+        if not self.is_read(context):
+            return corrupt(batch.images, self.corruption, self.severity, seed=context.seed + self.draw, indices=batch.indices)
+        copies = context.copies
+        assert copies is not None
+        reader = context.once("copies", lambda: CopyReader.of(context.images, copies))
+        return reader.read(self.corruption, int(self.severity), context.rows_at(batch.indices)).to(batch.images)
+
+    def is_read(self, context: Context) -> bool:
+        """Whether the user has copies of it."""
+        return context.copies is not None and self.corruption in context.copies.names and self.severity in SEVERITIES
+
+    def origin(self, context: Context) -> str:
+        """Whether the pictures are generated or read, and from where."""
+        if context.copies is not None and self.is_read(context):
+            return f"read from {context.copies.folder}"
+        return f"generated with seed {context.seed}"
+
+    def check(self, context: Context) -> None:
+        if self.is_read(context) and self.severity == SEVERITIES[0]:
+            corrupted(context.images, self.corruption, self.severity, copies=context.copies)
+
+
+@dataclass(frozen=True)
+class Noisy(Condition):
+    """Gaussian or uniform noise of a level in units of 1/255; `draw` counts its draws."""
+
+    kind: str
+    level: float
+    draw: int = 0
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return numbered(f"noise-{self.kind}/{self.level:g}", self.draw)
+
+    def images(self, context: Context, batch: Batch) -> Images:
+        return NOISES[self.kind](batch.images, self.level / 255, seed=context.seed + self.draw, indices=batch.indices)
+
+
+@dataclass(frozen=True)
+class Occluded(Condition):
+    """One of the occlusions, with noise on top where its name says so."""
+
+    kind: str
+    severity: float
+    noise: float
+    draw: int = 0
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return numbered(f"{self.kind}/{self.severity:g}", self.draw)
+
+    def images(self, context: Context, batch: Batch) -> Images:
+        chain, noisy = OCCLUSIONS[self.kind]
+        changed = Corrupted(chain, self.severity, self.draw).images(context, batch)
+        again = Batch(changed, batch.labels, batch.indices)
+        return Noisy("gaussian", self.noise, self.draw).images(context, again) if noisy else changed
+
+
+def numbered(name: str, draw: int) -> str:
+    """The name of a condition and, from the second draw on, its number."""
+    return f"{name}#{draw}" if draw else name
+
+
+@dataclass(frozen=True)
+class CorruptionCell:
+    """A corruption at a severity; `origin` says whether it was generated or read from disk."""
+
+    name: str
+    severity: int
+    accuracy: Estimate
+    ece: Estimate
+    nll: Estimate
+    rms: Estimate  # calibration error
+    scaled_ece: Estimate | None = None  # after temperature scaling
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Means over the corruptions of one kind."""
+
+    accuracy: Estimate
+    ece: Estimate
+    nll: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorruptionResult:
+    """All cells, and means over them.
+
+    `mean_accuracy` (mCA) is over every corruption and severity. `mean_error` is over the fifteen of the benchmark, and
+    `alexnet_mce` the same with every corruption's error divided by AlexNet's (ImageNet only). `pooled_rms` is the calibration
+    error of all cells' predictions together. `relative_drop` is (clean - corrupted) / clean accuracy on the same images.
+    """
+
+    images: int
+    mean_accuracy: Estimate
+    mean_ece: Estimate
+    mean_nll: Estimate
+    mean_rms: Estimate
+    pooled_rms: float
+    mean_scaled_ece: Estimate | None
+    clean_accuracy: float
+    relative_drop: Estimate
+    mean_error: Estimate | None
+    alexnet_mce: Estimate | None
+    families: dict[str, Family]
+    cells: tuple[CorruptionCell, ...]
+
+    def __getitem__(self, name: str) -> list[CorruptionCell]:
+        """The severities of one corruption."""
+        return [cell for cell in self.cells if cell.name == name]
+
+
+class Corruptions(Measurement):
+    """Accuracy and calibration under every corruption at every severity, and means over them.
+
+    Also the mean accuracy of each family and without noise and blur (macs Table 7), the accuracy drop relative to clean
+    (representation-space Table 3), the mean error, which is mCE without a baseline, and RMS pooled over all cells; on ImageNet
+    also the errors divided by AlexNet's and their mean, mCE. `each` adds the accuracy under every corruption to a study's
+    table. `generator` is the version of the corruptions: results of an earlier one can be shown but not computed again.
+    """
+
+    part = "corruptions"
+
+    def __init__(
+        self,
+        names: Sequence[str] = ALL,
+        severities: Sequence[float] = (1, 2, 3, 4, 5),
+        max_images: int | None = None,
+        bins: int = BINS,
+        each: bool = False,
+        generator: int = GENERATOR,
+    ) -> None:
+        require(generator == GENERATOR, "generator", f"{GENERATOR}, the corruptions of this version", generator)
+        require(len(names) > 0 and len(severities) > 0, "names and severities", "at least one", (names, severities))
+        for name in names:
+            for link in name.split("+"):
+                CORRUPTIONS.load(link)
+        self.names, self.severities, self.max_images, self.bins, self.each = names, severities, max_images, bins, each
+
+    def cells(self) -> list[Corrupted]:
+        return [Corrupted(name, severity) for name in self.names for severity in self.severities]
+
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return self.cells()
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        cells = self.cells()
+        rows = [table.rows(cell.name, self.max_images) for cell in cells]
+        scored = score(rows, SCORES, context, self.bins)
+        scaled: Sequence[Scored | None] = [None] * len(cells)
+        if "scaled_confidence" in rows[0]:
+            scaled = score(rows, ("ece",), context, self.bins, scaled=True)
+        (clean,) = score([table.clean(self.max_images)], ("accuracy",), context, self.bins)
+        by_name = {name: [s for cell, s in zip(cells, scored, strict=True) if cell.corruption == name] for name in self.names}
+        common = [name for name in COMMON15 if name in by_name]
+        fair = is_fair(context.data.num_classes, context.data.image_size, self.severities)
+        families = {}
+        for family, members in EVERY_FAMILY.items():
+            own = [each for name in members for each in by_name.get(name, ())]
+            if own:
+                families[family] = Family(*(mean_over(own, score) for score in ("accuracy", "ece", "nll")))
+        value = CorruptionResult(
+            images=len(rows[0]["index"]),
+            mean_accuracy=mean_over(scored, "accuracy"),
+            mean_ece=mean_over(scored, "ece"),
+            mean_nll=mean_over(scored, "nll"),
+            mean_rms=mean_over(scored, "rms"),
+            pooled_rms=pooled_bins(scored).rms,
+            mean_scaled_ece=None if scaled[0] is None else mean_over([each for each in scaled if each], "ece"),
+            clean_accuracy=clean.values["accuracy"],
+            relative_drop=relative_drop(scored, clean),
+            mean_error=error_over(by_name, common, None),
+            alexnet_mce=error_over(by_name, common, ALEXNET) if fair else None,
+            families=families,
+            cells=tuple(
+                CorruptionCell(
+                    cell.corruption,
+                    int(cell.severity) if cell.severity == int(cell.severity) else cell.severity,  # type: ignore[arg-type]
+                    **{name: own.estimate(name) for name in SCORES},
+                    scaled_ece=None if after is None else after.estimate("ece"),
+                    origin=cell.origin(context),
+                )
+                for cell, own, after in zip(cells, scored, scaled, strict=True)
+            ),
+        )
+        return Summary(value)
+
+    def numbers(self, summary: Summary) -> dict[str, float]:
+        found: CorruptionResult = summary.values
+        out = {
+            "accuracy": float(found.mean_accuracy),
+            "ece": float(found.mean_ece),
+            "rms": float(found.mean_rms),
+            "nll": float(found.mean_nll),
+        }
+        out |= {} if found.mean_scaled_ece is None else {"ece_scaled": float(found.mean_scaled_ece)}
+        accuracies = {name: fmean(float(cell.accuracy) for cell in found[name]) for name in self.names}
+        out |= {f"accuracy.{family}": float(own.accuracy) for family, own in found.families.items()}
+        easy = [accuracies[name] for family in ("weather", "digital") for name in FAMILIES[family] if name in accuracies]
+        out |= {"accuracy.no_overlap": fmean(easy)} if easy else {}
+        drop = 0.0 if math.isnan(found.relative_drop) else float(found.relative_drop)
+        out |= {"clean_accuracy": found.clean_accuracy, "drop": drop, "error": 1 - out["accuracy"]}
+        if found.alexnet_mce is not None:
+            relative = {name: (1 - accuracies[name]) / ALEXNET[name] for name in ALEXNET}
+            out |= {"mce": float(found.alexnet_mce), **{f"ce.{name}": value for name, value in relative.items()}}
+        out["rms_pooled"] = found.pooled_rms
+        return out | ({f"accuracy.{name}": value for name, value in accuracies.items()} if self.each else {})
+
+
+def relative_drop(scored: Sequence[Scored], clean: Scored) -> Estimate:
+    """(clean - corrupted) / clean accuracy, as representation-space Table 3 has it; not defined where nothing was right."""
+    before, worse = clean.values["accuracy"], fmean(each.values["accuracy"] for each in scored)
+    draws = clean.draws["accuracy"]
+    moved = np.mean([each.draws["accuracy"] for each in scored], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return estimate((before - worse) / before if before else float("nan"), (draws - moved) / draws)
+
+
+def error_over(by_name: dict[str, list[Scored]], names: Sequence[str], baseline: dict[str, float] | None) -> Estimate | None:
+    """Mean error over the fifteen corruptions of the benchmark (mCE), each divided by a baseline's if one is given."""
+    if len(names) < len(COMMON15):
+        return None
+    values, draws = [], []
+    for name in names:
+        scale = 1.0 if baseline is None else baseline[name]
+        values.append((1 - fmean(each.values["accuracy"] for each in by_name[name])) / scale)
+        draws.append((1 - np.mean([each.draws["accuracy"] for each in by_name[name]], axis=0)) / scale)
+    return estimate(fmean(values), np.mean(draws, axis=0))
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Noise of one strength in pixel units; the deviation is over draws of the noise, None for a single draw."""
+
+    kind: str
+    level: float
+    draws: int
+    deviation: float | None
+    accuracy: Estimate
+    ece: Estimate
+    nll: Estimate
+    rms: Estimate
+
+
+class Noise(Measurement):
+    """Accuracy at noise levels in units of 1/255, the mean over draws, and its deviation (discriminative-noise Tables 1-3)."""
+
+    part = "noise"
+
+    def __init__(
+        self,
+        levels: Sequence[float] = (2, 4, 8, 16, 20),
+        distribution: str = "gaussian",
+        draws: int = 10,
+        max_images: int | None = None,
+    ) -> None:
+        if distribution not in NOISES:
+            raise UnknownName("distribution", distribution, NOISES)
+        require(draws >= 1, "draws", "at least 1", draws)
+        self.levels, self.distribution, self.draws, self.max_images = levels, distribution, draws, max_images
+
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return [Noisy(self.distribution, level, draw) for level in self.levels for draw in range(self.draws)]
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        levels = []
+        for level in self.levels:
+            rows = [table.rows(Noisy(self.distribution, level, draw).name, self.max_images) for draw in range(self.draws)]
+            scored = score(rows, SCORES, context)
+            spread = np.array([each.values["accuracy"] for each in scored])
+            deviation = float(spread.std(ddof=1)) if self.draws > 1 else None
+            means = {name: mean_over(scored, name) for name in SCORES}
+            levels.append(NoiseLevel(self.distribution, float(f"{level / 255:.16g}"), self.draws, deviation, **means))
+        clean = float(table.clean(self.max_images)["correct"].mean())
+        return Summary(tuple(levels), {"clean": clean})
+
+    def numbers(self, summary: Summary) -> dict[str, float]:
+        out = {"accuracy.0": summary.figures["clean"]}
+        for level, found in zip(self.levels, summary.values, strict=True):
+            out |= {f"accuracy.{level:g}": float(found.accuracy), f"draws.{level:g}": found.deviation or 0.0}
+        return out
+
+
+@dataclass(frozen=True)
+class OcclusionResult:
+    """Scores under one of the occlusions, the mean over draws."""
+
+    name: str
+    severity: float
+    accuracy: Estimate
+    ece: Estimate
+    nll: Estimate
+    rms: Estimate
+
+
+class Occlusions(Measurement):
+    """The perturbations of discriminative-noise Table 4, the mean over draws; noise in units of 1/255."""
+
+    part = "occlusions"
+
+    def __init__(self, noise: float = 40, severity: float = 4, draws: int = 10, max_images: int | None = None) -> None:
+        require(draws >= 1, "draws", "at least 1", draws)
+        self.noise, self.severity, self.draws, self.max_images = noise, severity, draws, max_images
+
+    def draws_of(self, kind: str) -> list[Occluded]:
+        drawn = 1 if kind == "down_up" else self.draws  # nothing is drawn there
+        return [Occluded(kind, self.severity, self.noise, draw) for draw in range(drawn)]
+
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return [condition for kind in OCCLUSIONS for condition in self.draws_of(kind)]
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        results = []
+        for kind in OCCLUSIONS:
+            scored = score([table.rows(condition.name, self.max_images) for condition in self.draws_of(kind)], SCORES, context)
+            results.append(OcclusionResult(kind, self.severity, **{name: mean_over(scored, name) for name in SCORES}))
+        return Summary(tuple(results))
+
+    def numbers(self, summary: Summary) -> dict[str, float]:
+        return {f"accuracy.{each.name}": float(each.accuracy) for each in summary.values}

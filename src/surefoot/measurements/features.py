@@ -1,0 +1,157 @@
+"""Features before the last layer: their length and direction, how an attack moves them, cones and the bias."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..geometry.cones import as_cone_index, bias_dependence, cone_index
+from ..geometry.features import feature_displacement, feature_statistics, feature_statistics_of, success_by_bin
+from ..geometry.statistics import pearson
+from ..plain import plain
+from ..types import Batch
+from .base import Measurement, Rows, Summary, Table, Whole
+from .space import chunk_features, minimum_loss_centres, space_head
+from .summaries import CLASSES, means, rounded, tensor
+
+if TYPE_CHECKING:
+    from .context import Context
+
+STEPS = 100  # from a feature to the origin
+
+
+class Features(Measurement):
+    """Feature RMS and cosine to the minimum-loss centre of the predicted class (representation-space Table 2).
+
+    And what FGSM changes on `attacked` images (Fig. 7), which an audit measures as `Displacement` instead.
+    """
+
+    part = "geometry"
+    adds = ("feature_rms", "feature_cosine", "feature_confidence")
+
+    def __init__(self, max_images: int | None = None, attacked: int = 200) -> None:
+        self.max_images, self.attacked = max_images, attacked
+
+    def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
+        outputs = chunk_features(context, batch)
+        confidence, predicted = outputs.logits.float().softmax(1).max(1)
+        found = feature_statistics(outputs.features, minimum_loss_centres(context), predicted)
+        return {"feature_rms": found.rms, "feature_cosine": found.cosine, "feature_confidence": confidence}
+
+    def run(self, context: Context) -> Any:
+        if not self.attacked:
+            return {}
+        few = context.some(self.attacked if self.max_images is None else min(self.attacked, self.max_images))
+        found = feature_displacement(context.linear, few.images, few.labels, batch_size=context.batch_size)
+        return {"perturbation_rms": found.mean, "relative_perturbation": found.mean / found.feature_rms_mean}
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        rows = table.clean(self.max_images)
+        statistics = feature_statistics_of(tensor(rows["feature_rms"]), tensor(rows["feature_cosine"]))
+        own = means(context, rows, {"feature_rms": "feature_rms", "feature_cosine": "feature_cosine"})
+        values = {
+            "feature_rms": own["feature_rms"],
+            "feature_rms_deviation": statistics.rms_std,
+            "feature_cosine": own["feature_cosine"],
+            "feature_cosine_deviation": statistics.cosine_std,
+        }
+        row = {"feature_rms": statistics.rms_mean, "rms_deviation": statistics.rms_std}
+        row |= {"cosine": statistics.cosine_mean, "cosine_deviation": statistics.cosine_std}
+        return Summary(values, {"features": features_figure(rows)}, row={**row, **found})
+
+
+def features_figure(rows: Rows, attacked_rows: Rows | None = None, attack_name: str | None = None) -> dict[str, Any]:
+    """Length, cosine and confidence of each image, and the success of an attack by the cosine, where one was run.
+
+    `rows` are those of `Features`, `attacked_rows` those under the attack; images that it was not tried on do not count.
+    """
+    columns = {"rms": "feature_rms", "cosine": "feature_cosine", "confidence": "feature_confidence"}
+    shown: dict[str, Any] = {name: rounded(rows[column]) for name, column in columns.items()}
+    success = None if attacked_rows is None else plain(success_by_cosine(rows, attacked_rows))
+    return {**shown, "success": success, "broken_by": None if attacked_rows is None else attack_name}
+
+
+def success_by_cosine(rows: Rows, attacked_rows: Rows) -> Any:
+    """Images in each bin of the cosine, and the share that the attack broke of the right ones that it was tried on."""
+    right = rows["correct"].astype(bool) & np.isin(rows["index"], attacked_rows["index"])
+    survived = attacked_rows["index"][attacked_rows["correct"].astype(bool)]
+    broken = right & ~np.isin(rows["index"], survived)
+    cosine = torch.from_numpy(rows["feature_cosine"])
+    return success_by_bin(cosine, torch.from_numpy(broken), torch.from_numpy(right))
+
+
+class Displacement(Measurement):
+    """How far FGSM moves features, beside their own length (representation-space Fig. 7)."""
+
+    part = "geometry"
+    adds = ("feature_rms", "perturbation_rms")
+    passes = 5
+
+    def __init__(self, max_images: int | None = None) -> None:
+        self.max_images = max_images
+
+    def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
+        found = feature_displacement(context.linear, batch.images, batch.labels, batch_size=context.batch_size)
+        return {"feature_rms": found.feature_rms, "perturbation_rms": found.values}
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        rows = table.clean(self.max_images)
+        sizes, changes = tensor(rows["feature_rms"]), tensor(rows["perturbation_rms"])
+        values = means(context, rows, {"perturbation_rms": "perturbation_rms"})
+        values["perturbation_correlation"] = pearson(sizes, changes)
+        figure: dict[str, Any] = {"feature_rms": rounded(sizes), "values": rounded(changes)}
+        figure |= {"feature_rms_mean": float(sizes.mean()), "mean": float(changes.mean())}
+        return Summary(values, {"perturbation": figure})
+
+
+class Cone(Measurement):
+    """When the class first changes on the way from a feature to the origin, of features that are right (Table 5).
+
+    The column has no value where the prediction is wrong.
+    """
+
+    part = "geometry"
+    adds = ("cone_index",)
+
+    def __init__(self, max_images: int | None = None) -> None:
+        self.max_images = max_images
+
+    def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
+        outputs = chunk_features(context, batch)
+        found = cone_index(space_head(context), outputs.features, STEPS).values
+        return {"cone_index": torch.where(outputs.logits.argmax(1) == batch.labels, found, torch.nan)}
+
+    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+        indices = tensor(table.clean(self.max_images)["cone_index"])
+        cones = as_cone_index(indices[~indices.isnan()], STEPS)
+        values = {"cone_index": cones.mean, "full_cones": cones.full}
+        row = {"index": cones.mean, "index_deviation": cones.std, "full": cones.full}
+        return Summary(values, {"cones": {"values": rounded(cones.values), "steps": cones.steps}}, row=row)
+
+
+class Bias(Whole):
+    """Mean size of the bias, and the share of right predictions that change without it, over classes (Table 6)."""
+
+    part = "geometry"
+
+    def __init__(self, max_images: int | None = None) -> None:
+        self.max_images = max_images
+
+    def outputs_of(self, context: Context) -> Tensor:
+        return context.rows(self.max_images)
+
+    def run(self, context: Context) -> Any:
+        outputs, labels = context.outputs(self.max_images)
+        found = bias_dependence(space_head(context), outputs.features, labels)
+        largest = found.bias.cpu().abs().argsort(descending=True, stable=True)[:CLASSES].sort().values
+        figure = {
+            "names": [context.data.class_names[number] for number in largest.tolist()],
+            "bias": rounded(found.bias.cpu()[largest]),
+            "values": rounded(found.values.cpu()[largest]),
+        }
+        row = {"size": found.bias_mean, "size_deviation": found.bias_std, "changed": found.mean, "changed_deviation": found.std}
+        values = {"bias_dependence": found.mean, "mean_absolute_bias": found.bias_mean}
+        return {"values": values, "figures": {"bias": figure}, "row": row}

@@ -1,0 +1,119 @@
+"""Rows of a study under attack, each by a second implementation, on one small trained model."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from by_hand import logits_of, row, study_context
+from torch.nn import functional as F
+
+from surefoot.attacks import evaluate
+from surefoot.attacks.presets import budget_of
+from surefoot.errors import SurefootError
+from surefoot.measurements import attacks
+from surefoot.measurements.registry import build
+from surefoot.studies.cell_runs import Beside, train
+from surefoot.studies.cells import digest, identity
+from surefoot.training.recipes import Recipe
+
+COUNT = 60
+CLOSE = {"abs": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def context(run, digits):
+    return study_context(run, digits)
+
+
+@pytest.fixture(scope="module")
+def sample(context):
+    return context.some(COUNT)
+
+
+def one_step(model, images, labels, eps):
+    """FGSM (Goodfellow et al. 2015)."""
+    images = images.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(F.cross_entropy(model(images), labels, reduction="sum"), images)
+    return (images + eps * slope.sign()).clamp(0, 1).detach()
+
+
+def right(model, images, labels):
+    return logits_of(model, images).argmax(1) == labels
+
+
+def test_attacks(context, sample):
+    images, labels = sample.images, sample.labels
+    found = row(context, "attacks", names=["fgsm", "pgd-weak", "fgsm"], max_images=COUNT)
+    before = right(context.model, images, labels)
+    after = right(context.model, one_step(context.model, images, labels, budget_of("fgsm")), labels)
+    assert found["success.fgsm"] == pytest.approx(float((before & ~after).sum() / before.sum()), **CLOSE)
+    assert found["robust.fgsm"] == pytest.approx(float((before & after).double().mean()), **CLOSE)
+    pgd = evaluate(context.model, images, labels, "pgd-weak", indices=sample.indices)
+    assert found["success.pgd-weak"] == pytest.approx(pgd.success_rate, **CLOSE)
+    assert found["robust.pgd-weak"] == pytest.approx(pgd.robust_accuracy, **CLOSE)
+    assert len(found) == 4
+
+
+def test_attacks_by_the_cosine_to_the_centre(context, sample, run):
+    images, labels = sample.images, sample.labels
+    found = row(context, "cosine-attacks", names=["fgsm"], max_images=COUNT)
+    centres = attacks.class_centres(run.model.head)
+    with torch.no_grad():
+        cosine = F.cosine_similarity(run.model.features(images), centres[labels])
+    before = right(context.model, images, labels)
+    lost = ~right(context.model, one_step(context.model, images, labels, budget_of("fgsm")), labels)
+    angles, lost = cosine[before].double().numpy(), lost[before].double().numpy()
+    order = angles.argsort(kind="stable")
+    half = (len(order) + 1) // 2
+    assert found == pytest.approx(
+        {
+            "success.fgsm.low": lost[order[:half]].mean(),
+            "success.fgsm.high": lost[order[half:]].mean(),
+            "pearson.fgsm": np.corrcoef(angles, lost)[0, 1],
+        },
+        **CLOSE,
+    )
+
+
+def test_transfer_trains_its_surrogate_where_its_own_cell_finds_it(context, tmp_path):
+    placed = replace(context, trainer=Beside(tmp_path, "digits", "cpu"), kept={})
+    other = {"seed": 5, "training": {"epochs": 1}}
+    found = row(placed, "transfer", surrogates={"other": other}, names=["fgsm"], max_images=30)
+    sections = {"data": context.recipe.data, "model": context.recipe.model, "objective": context.recipe.objective}
+    recipe = Recipe.check({**sections, "augmentation": context.recipe.augmentation, **other})
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name == digest(identity(recipe, "digits"))
+    written = (folder / "model.safetensors").stat().st_mtime_ns
+    surrogate = train(recipe, "digits", tmp_path, "cpu").predictor.eval()
+    assert (folder / "model.safetensors").stat().st_mtime_ns == written
+    few = context.some(30)
+    before = right(context.model, few.images, few.labels)
+    after = right(context.model, one_step(surrogate, few.images, few.labels, budget_of("fgsm")), few.labels)
+    assert found == {"success.other.fgsm": pytest.approx(float((before & ~after).sum() / before.sum()), **CLOSE)}
+    with pytest.raises(SurefootError, match="needs the folder"):
+        row(context, "transfer", surrogates={"other": other})
+
+
+@pytest.mark.parametrize("name", ["attacks", "cosine-attacks"])
+def test_a_row_has_every_attack_that_it_is_named_for(name, context, monkeypatch):
+    """An audit leaves AutoAttack out where it is not installed; a row without it would be taken for a whole one."""
+    monkeypatch.setattr(attacks, "find_spec", lambda _: None)
+    with pytest.raises(SurefootError, match=r"surefoot\[autoattack\]"):
+        row(context, name, names=["fgsm", "autoattack-weak"], max_images=10)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("attacks", {"names": ["fgsn"]}, "Unknown attack 'fgsn'. Did you mean 'fgsm'?"),
+        ("cosine-attacks", {"names": ["fgsn"]}, "Unknown attack 'fgsn'. Did you mean 'fgsm'?"),
+        ("transfer", {"surrogates": {}, "names": ["fgsn"]}, "Unknown attack 'fgsn'. Did you mean 'fgsm'?"),
+        ("attacks", {"generator": 1}, "generator must be 2, the attacks' draws of this version, got 1"),
+        ("cosine-attacks", {"generator": 1}, "generator must be 2, the attacks' draws of this version, got 1"),
+        ("transfer", {"surrogates": {}, "generator": 1}, "generator must be 2, the attacks' draws of this version, got 1"),
+    ],
+)
+def test_what_is_refused(name, options, message):
+    with pytest.raises(SurefootError, match=message):
+        build(name, options)

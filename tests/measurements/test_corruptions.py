@@ -1,0 +1,162 @@
+"""Rows of a study about corruptions, noise and occlusions, each by a second implementation, on one small trained model."""
+
+import math
+from statistics import fmean
+
+import numpy as np
+import pytest
+import torch
+from by_hand import best_factor, logits_of, pixels, row, scores, share_right, study_context
+from torch import nn
+
+from surefoot.corruptions import add_gaussian_noise, add_uniform_noise, corrupt
+from surefoot.corruptions.alexnet import ALEXNET, is_fair
+from surefoot.corruptions.families import COMMON15
+from surefoot.errors import SurefootError
+from surefoot.measurements import corruptions
+from surefoot.measurements.registry import build
+
+COUNT = 60
+CLOSE = {"abs": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def context(run, digits):
+    return study_context(run, digits)
+
+
+@pytest.fixture(scope="module")
+def sample(context):
+    return context.some(COUNT)
+
+
+def accuracy(context, images, labels):
+    return share_right(context.model, images, labels)
+
+
+@pytest.mark.parametrize("bins", [15, 10])
+def test_corruptions_are_means_over_their_cells(context, sample, digits, bins):
+    names, severities = ["gaussian_noise", "fog", "contrast", "spatter"], [2, 5]
+    factor = best_factor(logits_of(context.model, pixels(digits.calibration)), digits.calibration.labels)
+    by_name = {}
+    for name in names:
+        images = [corrupt(sample.images, name, severity, seed=0, indices=sample.indices) for severity in severities]
+        by_name[name] = [logits_of(context.model, each).double().numpy() for each in images]
+    cells = [scores(each, sample.labels, bins) for name in names for each in by_name[name]]
+    expected = {score: fmean(cell[score] for cell in cells) for score in ("accuracy", "ece", "rms", "nll")}
+    scaled = [scores(factor * each, sample.labels, bins) for name in names for each in by_name[name]]
+    expected["ece_scaled"] = fmean(cell["ece"] for cell in scaled)
+    right = {name: fmean(scores(each, sample.labels)["accuracy"] for each in by_name[name]) for name in names}
+    expected |= {f"accuracy.{name}": value for name, value in right.items()}
+    expected["accuracy.noise"] = right["gaussian_noise"]
+    expected["accuracy.weather"] = (right["fog"] + right["spatter"]) / 2
+    expected["accuracy.digital"] = right["contrast"]
+    expected["accuracy.no_overlap"] = (right["fog"] + right["spatter"] + right["contrast"]) / 3
+    expected["clean_accuracy"] = accuracy(context, sample.images, sample.labels)
+    expected["drop"] = (expected["clean_accuracy"] - expected["accuracy"]) / expected["clean_accuracy"]
+    expected["error"] = 1 - expected["accuracy"]
+    together = np.concatenate([each for name in names for each in by_name[name]])
+    expected["rms_pooled"] = scores(together, sample.labels.repeat(8), bins)["rms"]
+    found = row(context, "corruptions", names=names, severities=severities, max_images=COUNT, bins=bins, each=True)
+    assert found == pytest.approx(expected, **CLOSE)
+    assert found["rms"] >= found["ece"]  # cell by cell, by Jensen
+    few = row(context, "corruptions", names=names, severities=severities, max_images=COUNT, bins=bins)
+    assert few == {name: value for name, value in found.items() if name.removeprefix("accuracy.") not in names}
+
+
+def test_all_images_at_a_severity_in_between(context, digits):
+    found = row(context, "corruptions", names=["frost"], severities=[1.5])
+    frosted = corrupt(pixels(digits.test), "frost", 1.5, indices=digits.test.indices)
+    by_hand = scores(logits_of(context.model, frosted), digits.test.labels)
+    assert (found["accuracy"], found["ece"]) == pytest.approx((by_hand["accuracy"], by_hand["ece"]), **CLOSE)
+    assert found["clean_accuracy"] == row(context, "clean")["accuracy"]
+
+
+def test_errors_beside_alexnets(context, monkeypatch):
+    """mCE (Hendrycks and Dietterich 2019): only on ImageNet, each error over AlexNet's, then the mean of the fifteen."""
+    asked = {"names": COMMON15, "severities": (1, 2, 3, 4, 5), "max_images": 20, "each": True}
+    found = row(context, "corruptions", **asked)
+    assert "mce" not in found
+    monkeypatch.setattr(corruptions, "is_fair", lambda _classes, _size, levels: is_fair(1000, (224, 224), levels))
+    on_imagenet = row(context, "corruptions", **asked)
+    errors = {name: (1 - found[f"accuracy.{name}"]) / ALEXNET[name] for name in COMMON15}
+    assert on_imagenet["mce"] == pytest.approx(sum(errors.values()) / 15)
+    assert {name: on_imagenet[f"ce.{name}"] for name in COMMON15} == pytest.approx(errors)
+    assert "mce" not in row(context, "corruptions", names=COMMON15[:14], severities=(1,), max_images=10)
+
+
+class AlwaysWrong(nn.Module):
+    """Sure of class 0."""
+
+    def forward(self, images):
+        return torch.eye(10)[0].expand(len(images), 10) + 0 * images.mean()
+
+
+def test_no_drop_where_nothing_was_right(run, digits):
+    from dataclasses import replace
+
+    where = digits.test.labels > 0
+    test = replace(digits.test, **{name: getattr(digits.test, name)[where] for name in ("images", "labels", "indices")})
+    context = replace(study_context(run, digits), model=AlwaysWrong(), images=test, kept={})
+    found = row(context, "corruptions", names=["fog"], severities=[1], max_images=20)
+    assert (found["clean_accuracy"], found["drop"], found["error"]) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(("kind", "add"), [("gaussian", add_gaussian_noise), ("uniform", add_uniform_noise)])
+def test_noise_levels(context, sample, kind, add):
+    images, labels, indices = sample.images, sample.labels, sample.indices
+    found = row(context, "noise", levels=[2.5, 40], distribution=kind, draws=2, max_images=COUNT)
+    noisy = [accuracy(context, add(images, 40 / 255, seed=seed, indices=indices), labels) for seed in (0, 1)]
+    assert list(found) == ["accuracy.0", "accuracy.2.5", "draws.2.5", "accuracy.40", "draws.40"]
+    assert found["accuracy.0"] == accuracy(context, images, labels)
+    assert found["accuracy.40"] == pytest.approx(fmean(noisy), **CLOSE)
+    assert found["draws.40"] == pytest.approx(abs(noisy[0] - noisy[1]) / math.sqrt(2), **CLOSE)
+    once = row(context, "noise", levels=[40], distribution=kind, draws=1, max_images=COUNT)
+    assert (once["accuracy.40"], once["draws.40"]) == (pytest.approx(noisy[0]), 0)
+
+
+def test_a_level_asked_for_twice_is_measured_once(context):
+    """Also where the conditions are more than a part holds."""
+    asked = {"levels": [30, 30], "draws": 11, "max_images": 20}
+    assert row(context, "noise", **asked) == row(context, "noise", **{**asked, "levels": [30]})
+
+
+def test_occlusions(context, sample):
+    images, labels, indices = sample.images, sample.labels, sample.indices
+    found = row(context, "occlusions", noise=30, severity=3, draws=2, max_images=COUNT)
+
+    def mean(chain, noise=False):
+        values = []
+        for seed in (0, 1):
+            changed = corrupt(images, chain, 3, seed=seed, indices=indices)
+            changed = add_gaussian_noise(changed, 30 / 255, seed=seed, indices=indices) if noise else changed
+            values.append(accuracy(context, changed, labels))
+        return fmean(values)
+
+    assert found == pytest.approx(
+        {
+            "accuracy.occlusion": mean("occlusion"),
+            "accuracy.occlusion+noise": mean("occlusion", noise=True),
+            "accuracy.down_up": mean("down_up_sampling"),
+            "accuracy.down_up+occlusion": mean("down_up_sampling+occlusion"),
+            "accuracy.stripes": mean("stripes"),
+            "accuracy.down_up+stripes": mean("down_up_sampling+stripes"),
+        },
+        **CLOSE,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("corruptions", {"names": ["fogg"]}, "Unknown corruption 'fogg'. Did you mean 'fog'?"),
+        ("corruptions", {"names": []}, "names and severities must be at least one"),
+        ("corruptions", {"generator": 1}, "generator must be 2, the corruptions of this version, got 1"),
+        ("noise", {"distribution": "gausian"}, "Unknown distribution 'gausian'. Did you mean 'gaussian'?"),
+        ("noise", {"draws": 0}, "draws must be at least 1, got 0"),
+        ("occlusions", {"draws": 0}, "draws must be at least 1, got 0"),
+    ],
+)
+def test_what_is_refused(name, options, message):
+    with pytest.raises(SurefootError, match=message):
+        build(name, options)
