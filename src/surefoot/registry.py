@@ -6,6 +6,7 @@ such a name only if the user trusts the file: whoever reads names from a file ca
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,6 +38,21 @@ class Own:
 
     rule: str
     holds: Callable[[Any], bool]
+
+
+def takes(count: int) -> Callable[[Any], bool]:
+    """A check of functions of one's own: whether one can be called with so many arguments."""
+
+    def holds(target: Any) -> bool:
+        if not callable(target) or isinstance(target, type):
+            return False
+        try:
+            inspect.signature(target).bind(*[None] * count)
+        except (TypeError, ValueError):  # it takes others, or does not say what it takes
+            return False
+        return True
+
+    return holds
 
 
 class Registry:

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from surefoot.attacks import evaluate
 from surefoot.attacks.presets import budget_of
 from surefoot.errors import SurefootError
+from surefoot.geometry.centres import class_centres
 from surefoot.measurements import attacks
 from surefoot.measurements.registry import build
 from surefoot.studies.cell_runs import Beside, train
@@ -58,7 +59,7 @@ def test_attacks(context, sample):
 def test_attacks_by_the_cosine_to_the_centre(context, sample, run):
     images, labels = sample.images, sample.labels
     found = row(context, "cosine-attacks", names=["fgsm"], max_images=COUNT)
-    centres = attacks.class_centres(run.model.head)
+    centres = class_centres(run.model.head)
     with torch.no_grad():
         cosine = F.cosine_similarity(run.model.features(images), centres[labels])
     before = right(context.model, images, labels)

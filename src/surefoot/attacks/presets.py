@@ -8,24 +8,13 @@ from functools import partial
 from typing import Any
 
 from ..errors import SurefootError
-from ..registry import Own, Registry
+from ..registry import Own, Registry, takes
 from ..schemas import check_options
 from ._pgd import pgd
 from .attempts import Attack
 from .auto_attack import AutoAttack
 
 HERE = "surefoot.attacks.presets:"
-
-
-def is_attack(target: Any) -> bool:
-    """Whether an object of the user's own can be called with a model, images and labels."""
-    if not callable(target) or isinstance(target, type):
-        return False
-    try:
-        inspect.signature(target).bind(None, None, None)
-    except (TypeError, ValueError):  # it takes others, or does not say what it takes
-        return False
-    return True
 
 
 ATTACKS = Registry(
@@ -40,7 +29,7 @@ ATTACKS = Registry(
         ("autoattack-strong", HERE + "autoattack_strong", "The same in L-inf 8/255"),
         ("noise", "surefoot.attacks.random_search:noise", "The worst of 20 random points, L-inf 8/255"),
     ],
-    Own("a function of (model, images, labels)", is_attack),
+    Own("a function of (model, images, labels)", takes(3)),
     "surefoot.attacks",
 )
 FIXED = ("pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong")  # budgets that belong to the name

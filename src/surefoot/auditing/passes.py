@@ -131,7 +131,8 @@ def standard(logits: torch.Tensor, batch: Batch, temperatures: torch.Tensor | No
     """The columns of every condition."""
     check_finite(logits)
     found = columns_of(logits, batch.labels, temperatures)
-    return {"index": batch.indices.numpy(), **found}
+    fitted = {} if temperatures is None else {"temperature": temperatures.double().numpy()}
+    return {"index": batch.indices.numpy(), **found, **fitted}
 
 
 def image_names(context: Context, batch: Batch) -> list[str]:

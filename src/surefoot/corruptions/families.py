@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
-
-from ..registry import Own, Registry
-
-
-def is_corruption(target: Any) -> bool:
-    """Whether an object can be called with images, a severity and draws."""
-    if not callable(target) or isinstance(target, type):
-        return False
-    try:
-        inspect.signature(target).bind(None, None, None)
-    except (TypeError, ValueError):  # it takes others, or does not say what it takes
-        return False
-    return True
-
+from ..registry import Own, Registry, takes
 
 CORRUPTIONS = Registry(
     "corruption",
@@ -73,7 +58,7 @@ CORRUPTIONS = Registry(
             "channels enlarged differently",
         ),
     ],
-    Own("a function of (images, severity, draws)", is_corruption),
+    Own("a function of (images, severity, draws)", takes(3)),
     "surefoot.corruptions",
 )
 NAMES: tuple[str, ...] = tuple(CORRUPTIONS.ours[:19])

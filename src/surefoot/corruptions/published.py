@@ -204,8 +204,9 @@ class CopyReader:
         name = copies.names[0]
         found = copies.split(name, 1)
         check_same_images(split, found, copies.folder)
-        known = isinstance(split, TensorSplit | StreamedSplit)
-        order = rows_of(split, found, copies.folder) if known else torch.arange(len(found))  # type: ignore[arg-type]
+        order = torch.arange(len(found))  # a stream knows nothing of its images ahead
+        if isinstance(split, TensorSplit | StreamedSplit):
+            order = rows_of(split, found, copies.folder)
         base = copies.folder / name / "1"
         return cls(copies, order, tuple(Path(path).relative_to(base) for path in found.files or ()))
 

@@ -17,14 +17,13 @@ from ..attacks.gradient_masking import NOT_TRIED, masking_signs
 from ..attacks.presets import ATTACKS, budget_of, find_attack
 from ..calibration.bootstrap import mean_estimate, share_estimate
 from ..errors import SurefootError, require
-from ..geometry.centres import class_centres
-from ..geometry.features import feature_statistics, observed_features
+from ..geometry.features import feature_statistics
 from ..intervals import Estimate
-from ..models.observing import head_of
 from ..training.recipes import Recipe
 from ..types import Batch, Logits
 from .base import Condition, Measurement, Rows, Summary, Table
 from .scores import attack_draws, broken, score
+from .space import chunk_features, minimum_loss_centres
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,7 +42,7 @@ class Attacked(Condition):
     eps: float | None = None  # another budget than its own
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return self.attack if self.eps is None else f"{self.attack}/{255 * self.eps:g}"
 
     def method(self) -> str | Attack:
@@ -101,11 +100,26 @@ def summarise_attack(clean: Rows, attacked: Rows, eps: float | None, context: Co
     )
 
 
-class Attacks(Measurement):
-    """Success among images that were right, and robust accuracy, of attacks by name (representation-space Table 2).
+class OfAttacks(Measurement):
+    """What looks at images under attacks by name; those that this installation cannot run are left out.
 
     `generator` is the version of the attacks' draws: results of an earlier one can be shown but not computed again.
     """
+
+    def __init__(self, names: Sequence[str], max_images: int | None, generator: int) -> None:
+        check_generator(generator)
+        for name in names:
+            ATTACKS.load(name)
+        self.names, self.max_images = tuple(dict.fromkeys(names)), max_images
+        self.usable = usable(self.names)
+        self.notes = () if len(self.usable) == len(self.names) else (NEEDS_EXTRA,)
+
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return [Attacked(name) for name in self.usable]
+
+
+class Attacks(OfAttacks):
+    """Success among images that were right, and robust accuracy, of attacks by name (representation-space Table 2)."""
 
     part = "attacks"
 
@@ -115,19 +129,13 @@ class Attacks(Measurement):
         max_images: int | None = 1000,
         generator: int = GENERATOR,
     ) -> None:
-        check_generator(generator)
-        for name in names:
-            ATTACKS.load(name)
-        self.names, self.max_images = tuple(dict.fromkeys(names)), max_images
-
-    def conditions(self, context: Context) -> Sequence[Condition]:
-        return [Attacked(name) for name in usable(self.names)]
+        super().__init__(names, max_images, generator)
 
     def summarise(self, context: Context, table: Table, found: Any) -> Summary:
         clean = table.clean(self.max_images)
-        kept = usable(self.names)
-        values = {name: summarise_attack(clean, table.rows(name, self.max_images), budget_of(name), context) for name in kept}
-        return Summary(values, notes=() if len(kept) == len(self.names) else (NEEDS_EXTRA,))
+        rows = {name: table.rows(name, self.max_images) for name in self.usable}
+        values = {name: summarise_attack(clean, under, budget_of(name), context) for name, under in rows.items()}
+        return Summary(values, notes=self.notes)
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         refuse_missing(self.names)
@@ -241,11 +249,8 @@ class Transfer(Measurement):
         return Summary(found)
 
 
-class CosineAttacks(Measurement):
-    """Attack success where the cosine to the centre is below and above its median, and Pearson r of the two (Fig. 3).
-
-    `generator` is the version of the attacks' draws.
-    """
+class CosineAttacks(OfAttacks):
+    """Attack success where the cosine to the centre is below and above its median, and Pearson r of the two (Fig. 3)."""
 
     adds = ("label_cosine",)
 
@@ -255,31 +260,24 @@ class CosineAttacks(Measurement):
         max_images: int | None = 1000,
         generator: int = GENERATOR,
     ) -> None:
-        check_generator(generator)
-        for name in names:
-            ATTACKS.load(name)
-        self.names, self.max_images = tuple(dict.fromkeys(names)), max_images
-
-    def conditions(self, context: Context) -> Sequence[Condition]:
-        return [Attacked(name) for name in usable(self.names)]
+        super().__init__(names, max_images, generator)
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Any]:
-        features = observed_features(context.linear, batch.images, context.batch_size).features
-        centres = context.once("minimum-loss centres", lambda: class_centres(head_of(context.linear, batch.images[:2])))
-        return {"label_cosine": feature_statistics(features, centres, batch.labels).cosine}
+        features = chunk_features(context, batch).features
+        return {"label_cosine": feature_statistics(features, minimum_loss_centres(context), batch.labels).cosine}
 
     def summarise(self, context: Context, table: Table, found: Any) -> Summary:
         clean = table.clean(self.max_images)
         right, out = clean["correct"], dict[str, float]()
         angles = clean["label_cosine"][right].astype(float)
         low = angles <= np.sort(angles)[(len(angles) - 1) // 2] if len(angles) else angles.astype(bool)
-        for name in usable(self.names):
+        for name in self.usable:
             lost = broken(clean, table.rows(name, self.max_images))[right].astype(float)
             halves = {"low": lost[low], "high": lost[~low]}
             out |= {f"success.{name}.{half}": float(values.mean()) for half, values in halves.items() if len(values)}
             with np.errstate(invalid="ignore", divide="ignore"):
                 out[f"pearson.{name}"] = float(np.corrcoef(angles, lost)[0, 1])
-        return Summary(out, notes=() if len(usable(self.names)) == len(self.names) else (NEEDS_EXTRA,))
+        return Summary(out, notes=self.notes)
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         refuse_missing(self.names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -34,21 +35,30 @@ STANDARD = {  # the columns that every condition has, with their types
 Rows = dict[str, np.ndarray]  # one number of each kind for each image, in the order of their index
 
 
-class Condition:
+class Condition(ABC):
     """What happens to a picture before the model sees it; it draws by (seed, condition, image index) alone."""
 
-    name: str
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
 
+    @abstractmethod
+    def logits(self, context: Context, batch: Batch) -> Logits:
+        """What the model says of the pictures under this condition; `batch` is a chunk of the split."""
+
+    def check(self, context: Context) -> None:  # noqa: B027
+        """Raise where the condition cannot be met, before anything is measured."""
+
+
+class Change(Condition):
+    """A condition that changes the pictures, whatever the model."""
+
+    @abstractmethod
     def images(self, context: Context, batch: Batch) -> Images:
         """The pictures under this condition."""
-        raise NotImplementedError
 
     def logits(self, context: Context, batch: Batch) -> Logits:
-        """What the model says of them; `batch` is a chunk of the split."""
         return context.forward(self.images(context, batch), self.name)
-
-    def check(self, context: Context) -> None:
-        """Raise where the condition cannot be met, before anything is measured."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class Table(Protocol):
         ...
 
 
-class Measurement:
+class Measurement(ABC):
     """One subject: options are the arguments of its constructor, and `max_images` says how many images it wants.
 
     `conditions` names what its images are put under, and every condition has the columns of `STANDARD`. `columns` gives more
@@ -127,9 +137,9 @@ class Measurement:
         """Plain values (numbers, lists, estimates), kept until the audit is whole."""
         return None
 
+    @abstractmethod
     def summarise(self, context: Context, table: Table, found: Any) -> Summary:
         """`found` is what `run` gave."""
-        raise NotImplementedError
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         """The numbers as a row of a study's table has them: flat, without intervals."""

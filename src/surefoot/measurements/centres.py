@@ -7,30 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from ..geometry.centres import KINDS, SCHEDULES, centre_correlations, centre_stability
 from ..plain import plain
-from .base import Whole
-from .space import space_head
+from .space import OfFeatures, space_head
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from .context import Context
 
 SHORT = dict(zip(KINDS, ("means", "weights", "minimum_loss"), strict=True))
 
 
-class Centres(Whole):
+class Centres(OfFeatures):
     """Pearson r of confidence and cosine to class means, weight vectors and minimum-loss points.
 
     representation-space Table 1.
     """
-
-    part = "geometry"
-
-    def __init__(self, max_images: int | None = None) -> None:
-        self.max_images = max_images
-
-    def outputs_of(self, context: Context) -> Tensor:
-        return context.rows(self.max_images)
 
     def run(self, context: Context) -> Any:
         outputs, labels = context.outputs(self.max_images)
@@ -40,13 +29,11 @@ class Centres(Whole):
         return {"values": {"centre_correlations": values}, "figures": {"centre_correlations": plain(found)}, "row": row}
 
 
-class CentreSearches(Whole):
+class CentreSearches(OfFeatures):
     """Pearson r of confidence and cosine to minimum-loss points by every setting of their search.
 
     representation-space Table 9.
     """
-
-    part = "geometry"
 
     def __init__(
         self,
@@ -55,10 +42,8 @@ class CentreSearches(Whole):
         schedules: Sequence[str] = SCHEDULES,
         max_images: int | None = None,
     ) -> None:
-        self.learning_rates, self.steps, self.schedules, self.max_images = learning_rates, steps, schedules, max_images
-
-    def outputs_of(self, context: Context) -> Tensor:
-        return context.rows(self.max_images)
+        super().__init__(max_images)
+        self.learning_rates, self.steps, self.schedules = learning_rates, steps, schedules
 
     def run(self, context: Context) -> Any:
         outputs, _ = context.outputs(self.max_images)

@@ -12,8 +12,8 @@ from ..geometry.collapse import neural_collapse
 from ..geometry.statistics import mean_and_deviation
 from ..plain import plain
 from ..types import Batch
-from .base import Measurement, Summary, Table, Whole
-from .space import chunk_features, space_head
+from .base import Measurement, Summary, Table
+from .space import OfFeatures, chunk_features, space_head
 from .summaries import CLASSES, means, rounded
 
 if TYPE_CHECKING:
@@ -56,16 +56,8 @@ class ClassShapes(Measurement):
         return Summary(values, figures)
 
 
-class Collapse(Whole):
+class Collapse(OfFeatures):
     """Neural collapse: how near features and weights are to one simplex (Papyan, Han and Donoho 2020)."""
-
-    part = "geometry"
-
-    def __init__(self, max_images: int | None = None) -> None:
-        self.max_images = max_images
-
-    def outputs_of(self, context: Context) -> Tensor:
-        return context.rows(self.max_images)
 
     def run(self, context: Context) -> Any:
         outputs, labels = context.outputs(self.max_images)

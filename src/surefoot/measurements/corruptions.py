@@ -20,7 +20,7 @@ from ..corruptions.published import SEVERITIES, CopyReader, corrupted
 from ..errors import UnknownName, require
 from ..intervals import Estimate
 from ..types import Batch, Images
-from .base import Condition, Measurement, Summary, Table
+from .base import Change, Condition, Measurement, Summary, Table
 from .scores import BINS, SCORES, Scored, mean_over, pooled_bins, score
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ OCCLUSIONS = {  # discriminative-noise Table 4: the corruptions of each, and whe
 
 
 @dataclass(frozen=True)
-class Corrupted(Condition):
+class Corrupted(Change):
     """A corruption at a severity, from the user's own copies where there are any; `draw` counts further draws."""
 
     corruption: str
@@ -46,7 +46,7 @@ class Corrupted(Condition):
     draw: int = 0
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return numbered(f"{self.corruption}/{self.severity:g}", self.draw)
 
     def images(self, context: Context, batch: Batch) -> Images:
@@ -73,7 +73,7 @@ class Corrupted(Condition):
 
 
 @dataclass(frozen=True)
-class Noisy(Condition):
+class Noisy(Change):
     """Gaussian or uniform noise of a level in units of 1/255; `draw` counts its draws."""
 
     kind: str
@@ -81,7 +81,7 @@ class Noisy(Condition):
     draw: int = 0
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return numbered(f"noise-{self.kind}/{self.level:g}", self.draw)
 
     def images(self, context: Context, batch: Batch) -> Images:
@@ -89,7 +89,7 @@ class Noisy(Condition):
 
 
 @dataclass(frozen=True)
-class Occluded(Condition):
+class Occluded(Change):
     """One of the occlusions, with noise on top where its name says so."""
 
     kind: str
@@ -98,7 +98,7 @@ class Occluded(Condition):
     draw: int = 0
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return numbered(f"{self.kind}/{self.severity:g}", self.draw)
 
     def images(self, context: Context, batch: Batch) -> Images:
@@ -118,7 +118,7 @@ class CorruptionCell:
     """A corruption at a severity; `origin` says whether it was generated or read from disk."""
 
     name: str
-    severity: int
+    severity: float
     accuracy: Estimate
     ece: Estimate
     nll: Estimate
@@ -229,7 +229,7 @@ class Corruptions(Measurement):
             cells=tuple(
                 CorruptionCell(
                     cell.corruption,
-                    int(cell.severity) if cell.severity == int(cell.severity) else cell.severity,  # type: ignore[arg-type]
+                    int(cell.severity) if cell.severity == int(cell.severity) else cell.severity,
                     **{name: own.estimate(name) for name in SCORES},
                     scaled_ece=None if after is None else after.estimate("ece"),
                     origin=cell.origin(context),

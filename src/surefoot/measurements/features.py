@@ -13,8 +13,8 @@ from ..geometry.features import feature_displacement, feature_statistics, featur
 from ..geometry.statistics import pearson
 from ..plain import plain
 from ..types import Batch
-from .base import Measurement, Rows, Summary, Table, Whole
-from .space import chunk_features, minimum_loss_centres, space_head
+from .base import Measurement, Rows, Summary, Table
+from .space import OfFeatures, chunk_features, minimum_loss_centres, space_head
 from .summaries import CLASSES, means, rounded, tensor
 
 if TYPE_CHECKING:
@@ -132,16 +132,8 @@ class Cone(Measurement):
         return Summary(values, {"cones": {"values": rounded(cones.values), "steps": cones.steps}}, row=row)
 
 
-class Bias(Whole):
+class Bias(OfFeatures):
     """Mean size of the bias, and the share of right predictions that change without it, over classes (Table 6)."""
-
-    part = "geometry"
-
-    def __init__(self, max_images: int | None = None) -> None:
-        self.max_images = max_images
-
-    def outputs_of(self, context: Context) -> Tensor:
-        return context.rows(self.max_images)
 
     def run(self, context: Context) -> Any:
         outputs, labels = context.outputs(self.max_images)

@@ -12,11 +12,24 @@ from ..geometry.centres import class_centres
 from ..geometry.features import observed_features
 from ..models.observing import head_of
 from ..types import Batch, Outputs
+from .base import Whole
 
 if TYPE_CHECKING:
     from .context import Context
 
 T = TypeVar("T")
+
+
+class OfFeatures(Whole):
+    """What looks at the features of a subset together."""
+
+    part = "geometry"
+
+    def __init__(self, max_images: int | None = None) -> None:
+        self.max_images = max_images
+
+    def outputs_of(self, context: Context) -> Tensor:
+        return context.rows(self.max_images)
 
 
 def space_head(context: Context) -> nn.Linear:
