@@ -13,7 +13,7 @@ from torchvision.transforms import v2
 from _timing import interleaved, show
 from surefoot.allocator import keep_large_blocks
 from surefoot.data.augmentation import Augmentation
-from surefoot.imageops.cropping import shift_and_flip
+from surefoot.imageops.warp import shift_and_flip
 
 keep_large_blocks()
 torch.set_num_threads(2)

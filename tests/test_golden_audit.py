@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import surefoot as sf
-from surefoot.models.prediction import predict
+from surefoot.models.classifier import predict
 
 LOADER = """
 import importlib.util, pathlib, torch, pyautoattack

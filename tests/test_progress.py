@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from surefoot.progress import duration, progress_bar
-from surefoot.training.history import History
+from surefoot.training.checkpointing import History
 from surefoot.types import Terms
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .auditing.comparing import compare
     from .auditing.predictions import audit_predictions
     from .data.loading import load_data
-    from .models.adapting import adapt
     from .models.classifier import Classifier
     from .models.exporting import export
+    from .models.foreign import adapt
     from .models.loading import load_model
     from .report.page import write_page
     from .training.loop import fit
@@ -28,7 +28,7 @@ _HOME = {
     "load_data": "data.loading",
     "load_model": "models.loading",
     "load_run": "training.runs",
-    "adapt": "models.adapting",
+    "adapt": "models.foreign",
     "fit": "training.loop",
     "audit": "auditing.audit",
     "audit_predictions": "auditing.predictions",

@@ -16,7 +16,7 @@ from surefoot.attacks.cache import fingerprint
 from surefoot.attacks.presets import ATTACKS, find_attack
 from surefoot.calibration import scores
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.objectives.random_self_ensemble import NoisyEnsemble
+from surefoot.objectives.noisy import NoisyEnsemble
 from surefoot.views import GaussianNoise
 
 

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from surefoot.attacks import evaluate, fgsm, pgd
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.objectives.random_self_ensemble import NoisyEnsemble
+from surefoot.objectives.noisy import NoisyEnsemble
 from surefoot.seeds import generator
 from surefoot.views import GaussianNoise
 

@@ -13,10 +13,9 @@ import surefoot as sf
 from surefoot.auditing.frames import numbers_of
 from surefoot.data.choosing import choose
 from surefoot.errors import NotFound, SurefootError, UnknownName
-from surefoot.measurements import sliders
+from surefoot.measurements import pictures as sliders
 from surefoot.measurements.groups import class_results, group_results, read_groups
-from surefoot.measurements.pictures import picture
-from surefoot.measurements.sliders import feature_scale_grid, grid, temperature_grid
+from surefoot.measurements.pictures import feature_scale_grid, grid, picture, temperature_grid
 from surefoot.measurements.thresholds import lowest, thresholds
 from surefoot.seeds import generator
 from surefoot.types import Predictions

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import small_audits as small
-from surefoot.auditing.gating import judge, parse_rule, parse_rules
-from surefoot.auditing.judgements import FORMATS, as_text
+from surefoot.auditing.gating import FORMATS, as_text, judge, parse_rule, parse_rules
 from surefoot.auditing.naming import find_number, good_direction
 from surefoot.errors import SurefootError
 

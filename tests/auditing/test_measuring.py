@@ -16,8 +16,8 @@ from surefoot.auditing.table import key_of
 from surefoot.corruptions import COMMON15, NAMES
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.measurements.sliders import feature_scale_grid
-from surefoot.models.prediction import predict
+from surefoot.measurements.pictures import feature_scale_grid
+from surefoot.models.classifier import predict
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from surefoot.auditing.naming import find_number
 from surefoot.auditing.plan import read_plan
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.report.reading import read_audit
+from surefoot.report.page import read_audit
 from surefoot.report.verdict import verdict
 from surefoot.report.words import measure
 

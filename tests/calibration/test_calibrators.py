@@ -23,7 +23,7 @@ from surefoot.calibration import (
     scores,
 )
 from surefoot.calibration.calibrators import METHODS
-from surefoot.calibration.isotonic import rising_fit
+from surefoot.calibration.per_class import rising_fit
 from surefoot.errors import SurefootError
 
 HEAD = nn.Linear(3, 5)

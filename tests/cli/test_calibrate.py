@@ -6,7 +6,7 @@ import torch
 
 import surefoot as sf
 from surefoot.calibration import fit_temperature, scores
-from surefoot.models.prediction import predict
+from surefoot.models.classifier import predict
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import torch
 import surefoot as sf
 from surefoot.attacks.cache import fingerprint
 from surefoot.calibration import fit_temperature
-from surefoot.models.prediction import predict
+from surefoot.models.classifier import predict
 
 
 @pytest.fixture

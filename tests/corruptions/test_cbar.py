@@ -219,7 +219,7 @@ def test_blue_noise_covers_what_its_threshold_says():
 
 def test_a_checkerboard_is_one():
     """With every square kept, half of the image is grey in squares that repeat with twice their side."""
-    from surefoot.corruptions.cbar_patterns import checkerboard_cutout
+    from surefoot.corruptions.cbar_noise import checkerboard_cutout
 
     images = torch.ones(50, 3, 224, 224)
     numbers = torch.arange(50)

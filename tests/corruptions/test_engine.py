@@ -6,8 +6,7 @@ import torch
 from pictures import pictures
 
 from surefoot.corruptions import COMMON15, EXTRA4, FAMILIES, NAMES, corrupt
-from surefoot.corruptions.alexnet import is_fair
-from surefoot.corruptions.families import EVERY_FAMILY
+from surefoot.corruptions.families import EVERY_FAMILY, is_fair
 from surefoot.errors import SurefootError, UnknownName
 
 NOT_MONOTONE = {  # tables in which a constant falls, or changes its sense, as severity grows

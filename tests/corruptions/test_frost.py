@@ -9,7 +9,7 @@ from PIL import Image
 from scipy import stats
 
 from surefoot.corruptions import corrupt, frost_photographs
-from surefoot.corruptions.frost import crops, photographs
+from surefoot.corruptions.weather import crops, photographs
 from surefoot.errors import NotFound, SurefootError
 
 SCALES = {32: 0.2, 64: 0.3, 224: 1.0}

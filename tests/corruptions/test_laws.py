@@ -14,8 +14,8 @@ import torch
 from pictures import pictures, to_numpy
 
 from surefoot.corruptions import corrupt
+from surefoot.corruptions.digital import to_levels
 from surefoot.corruptions.families import CORRUPTIONS
-from surefoot.corruptions.rounding import to_levels
 from surefoot.corruptions.severities import constants
 from surefoot.seeds import ImageDraws
 
@@ -119,7 +119,7 @@ def test_poisson_counts_are_the_quantiles():
 
 def test_glass_blur_follows_the_copying_order():
     """The pointer chase against the loop, pixel by pixel, with the same offsets."""
-    from surefoot.corruptions.glass import copied_from
+    from surefoot.corruptions.blur import copied_from
 
     for delta, height, width in ((1, 9, 12), (2, 14, 11), (4, 20, 20), (3, 5, 5)):
         generator = torch.Generator().manual_seed(delta)
@@ -136,7 +136,7 @@ def test_glass_blur_follows_the_copying_order():
 def test_motion_blur_of_a_point_is_half_a_gaussian_along_a_line():
     dot = torch.zeros(1, 1, 41, 41)
     dot[..., 20, 20] = 1
-    from surefoot.corruptions.motion import along
+    from surefoot.corruptions.blur import along
 
     found = along(dot, 0.0, torch.zeros(1), radius=6, sigma=2)[0, 0]
     expected = np.exp(-(np.arange(9) ** 2) / 8)
@@ -149,7 +149,7 @@ def test_motion_blur_of_a_point_is_half_a_gaussian_along_a_line():
 @pytest.mark.parametrize(("side", "sigma"), [(24, 0.7), (40, 1.0), (70, 2.0)])
 def test_rims_are_those_of_canny_pixel_by_pixel(side, sigma):
     """Weak edges that hang on strong ones included, of which there are some."""
-    from surefoot.imageops.canny import canny
+    from surefoot.imageops.edges import canny
 
     draws = np.random.default_rng(side)
     layers = np.stack([plain.gaussian(draws.normal(0.65, 0.3, (side, side)), sigma) for _ in range(6)])

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.data.digits import digits_file
+from surefoot.data.arrays import digits_file
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.seeds import generator
 
@@ -67,6 +67,6 @@ def test_a_folder_to_read_them_from_is_refused(tmp_path):
 
 
 def test_without_scikit_learn_it_is_said(monkeypatch):
-    monkeypatch.setattr("surefoot.data.digits.find_spec", lambda name: None)
+    monkeypatch.setattr("surefoot.data.arrays.find_spec", lambda name: None)
     with pytest.raises(SurefootError, match="pip install scikit-learn"):
         sf.load_data("digits")

@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 import surefoot as sf
-from surefoot.data.class_maps import read_class_map
+from surefoot.data.collection import read_class_map
 from surefoot.data.reading import read_image
 from surefoot.errors import SurefootError
 

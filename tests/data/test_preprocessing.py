@@ -6,9 +6,9 @@ import torch
 from PIL import Image
 
 import surefoot as sf
+from surefoot.data.collection import SPLITS
 from surefoot.data.preprocessing import Preprocessing, choose_preprocessing
 from surefoot.data.settings import ModelSettings, settings_of
-from surefoot.data.splitting import SPLITS
 from surefoot.errors import SurefootError
 
 NET = ModelSettings((224, 224), 0.875, "bicubic", (0.5,) * 3, (0.5,) * 3)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from surefoot.data.splitting import stratified_split
+from surefoot.data.collection import stratified_split
 
 SHARES = {"train": 0.5, "calibration": 0.1, "validation": 0.1, "test": 0.3}
 

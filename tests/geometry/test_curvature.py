@@ -19,7 +19,7 @@ from surefoot.geometry import (
     sampled_fisher_trace,
 )
 from surefoot.geometry.evaluation import base_seed, gaussian
-from surefoot.objectives.divergences import kl
+from surefoot.objectives.base import kl
 from surefoot.seeds import generator
 
 MANY = 2000

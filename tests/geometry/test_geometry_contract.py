@@ -8,7 +8,7 @@ from torch import nn
 
 from surefoot import geometry
 from surefoot.errors import SurefootError
-from surefoot.objectives.random_self_ensemble import NoisyEnsemble
+from surefoot.objectives.noisy import NoisyEnsemble
 from surefoot.plain import plain
 from surefoot.seeds import generator
 from surefoot.views import GaussianNoise

@@ -9,7 +9,7 @@ from torch import nn
 from surefoot.corruptions import add_gaussian_noise
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.geometry import accuracy_by_curvature, curvature_by_count, curvature_spread, loss_landscape, noisy_correct
-from surefoot.geometry.landscapes import directions
+from surefoot.geometry.curvature import directions
 from surefoot.seeds import generator
 
 

@@ -7,8 +7,7 @@ from torch import nn
 from surefoot.errors import SurefootError
 from surefoot.geometry import class_shapes, hyperplane_distances, logit_statistics, margins
 from surefoot.geometry._margins import BLOCK, diameter
-from surefoot.objectives.centroids import class_means
-from surefoot.objectives.discriminative import boundary_margin, compactness
+from surefoot.objectives.discriminative import boundary_margin, class_means, compactness
 
 
 def test_by_hand_with_ties():

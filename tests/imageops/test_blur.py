@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from surefoot.imageops.blur import gaussian_blur, gaussian_kernel
+from surefoot.imageops.filters import gaussian_blur, gaussian_kernel
 
 
 def plain_blur(image, sigma):

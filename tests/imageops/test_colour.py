@@ -3,7 +3,7 @@ import torch
 from torchvision.transforms.v2 import functional as reference
 
 from surefoot.errors import SurefootError
-from surefoot.imageops.colour import adjust_brightness, adjust_contrast, adjust_saturation
+from surefoot.imageops.tone import adjust_brightness, adjust_contrast, adjust_saturation
 
 PAIRS = [
     (adjust_brightness, reference.adjust_brightness),

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from surefoot.errors import SurefootError
-from surefoot.imageops.cropping import shift_and_flip
+from surefoot.imageops.warp import shift_and_flip
 
 
 def plain_crop(image, top, left, flip, padding):

@@ -6,31 +6,31 @@ import torch
 from scipy import ndimage
 from torch.nn import functional as F
 
-from surefoot.imageops import separable
-from surefoot.imageops.distance import distance_to
-from surefoot.imageops.fourier import correlate, good_length
+from surefoot.imageops import filters
+from surefoot.imageops.edges import distance_to
+from surefoot.imageops.filters import correlate, good_length
 
 
 @pytest.mark.parametrize(("border", "theirs"), [("edge", "nearest"), ("mirror", "mirror"), ("reflect", "reflect")])
 @pytest.mark.parametrize("side", [1, 2, 5, 30])
 def test_borders_as_scipy_has_them(border, theirs, side):
     taps, line = torch.tensor([0.1, 0.2, 0.3, 0.25, 0.15]).double(), torch.rand(side, dtype=torch.float64)
-    found = separable.filter_matrix(taps, side, border) @ line
+    found = filters.filter_matrix(taps, side, border) @ line
     assert found.numpy() == pytest.approx(ndimage.correlate1d(line.numpy(), taps.numpy(), mode=theirs))
 
 
 def test_resizing_is_torch_s_bilinear_and_zoom_1_is_nothing():
     images = torch.rand(2, 3, 9, 14)
-    found = separable.apply(separable.resize_matrix(9, 4), images, separable.resize_matrix(14, 20))
+    found = filters.apply(filters.resize_matrix(9, 4), images, filters.resize_matrix(14, 20))
     assert torch.allclose(found, F.interpolate(images, (4, 20), mode="bilinear", align_corners=False), atol=1e-6)
-    assert torch.equal(separable.zoom_matrix(7, 1.0), torch.eye(7).double())
+    assert torch.equal(filters.zoom_matrix(7, 1.0), torch.eye(7).double())
 
 
 def test_low_rank_sums_to_the_kernel():
     kernel = torch.rand(5, 7, dtype=torch.float64)
-    terms = separable.low_rank(kernel)
+    terms = filters.low_rank(kernel)
     assert torch.allclose(sum(torch.outer(column, row) for column, row in terms), kernel)
-    assert len(separable.low_rank(torch.ones(3, 3))) == 1
+    assert len(filters.low_rank(torch.ones(3, 3))) == 1
 
 
 def test_fourier_is_the_direct_sum_with_a_kernel_for_each_image():

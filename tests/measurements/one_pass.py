@@ -9,8 +9,8 @@ import torch
 
 from surefoot.data.dataset import whole
 from surefoot.measurements.base import Measurement, Rows, Summary, Table
-from surefoot.measurements.columns import columns_of
 from surefoot.measurements.context import Context
+from surefoot.measurements.summaries import columns_of
 
 
 class Held(Table):

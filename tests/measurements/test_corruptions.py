@@ -10,8 +10,7 @@ from by_hand import best_factor, logits_of, pixels, row, scores, share_right, st
 from torch import nn
 
 from surefoot.corruptions import add_gaussian_noise, add_uniform_noise, corrupt
-from surefoot.corruptions.alexnet import ALEXNET, is_fair
-from surefoot.corruptions.families import COMMON15
+from surefoot.corruptions.families import ALEXNET, COMMON15, is_fair
 from surefoot.errors import SurefootError
 from surefoot.measurements import corruptions
 from surefoot.measurements.registry import build

@@ -12,14 +12,12 @@ from surefoot.data.dataset import whole
 from surefoot.errors import SurefootError
 from surefoot.geometry._margins import margins
 from surefoot.geometry.planes import FAR_BIAS
-from surefoot.measurements.centres import Centres, CentreSearches
+from surefoot.measurements.classes import Centres, CentreSearches
 from surefoot.measurements.cost import StepCost
-from surefoot.measurements.curvature import Curvature, CurvatureNoise
-from surefoot.measurements.features import Bias, Cone, Features
-from surefoot.measurements.landscape import LossSurface
-from surefoot.measurements.logits import LogitStatistics
+from surefoot.measurements.curvature import Curvature, CurvatureNoise, LossSurface
+from surefoot.measurements.features import Bias, Cone, Features, LinearProbe
 from surefoot.measurements.plane import PlaneStart
-from surefoot.measurements.probe import LinearProbe
+from surefoot.measurements.predictions import LogitStatistics
 from surefoot.measurements.sensitivity import Sensitivity
 from surefoot.objectives import AugMix
 from surefoot.training.recipes import Recipe

@@ -13,19 +13,15 @@ from surefoot.attacks import evaluate
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError
 from surefoot.geometry.layers import main_blocks
-from surefoot.measurements.bounds import Complexity, MappingBound, favourable_bound
-from surefoot.measurements.centres import Centres, CentreSearches
-from surefoot.measurements.certificates import Certificates
-from surefoot.measurements.classes import ClassShapes, Collapse
-from surefoot.measurements.columns import columns_of
-from surefoot.measurements.curvature import Curvature, CurvatureNoise, Fisher, Hessian, Slopes
+from surefoot.measurements.bounds import Certificates, Complexity, MappingBound, favourable_bound
+from surefoot.measurements.classes import Centres, CentreSearches, ClassShapes, Collapse
+from surefoot.measurements.curvature import Curvature, CurvatureNoise, Fisher, Hessian, Landscape, LossSurface, Slopes
 from surefoot.measurements.features import Bias, Cone, Displacement, Features, features_figure
-from surefoot.measurements.landscape import Landscape, LossSurface
 from surefoot.measurements.layers import CLASSES, Layers, of_some_classes
-from surefoot.measurements.logits import LogitStatistics, logit_geometry, logit_points
 from surefoot.measurements.plane import Plane
+from surefoot.measurements.predictions import LogitStatistics, logit_geometry, logit_points
 from surefoot.measurements.sensitivity import Radius, Sensitivity, Stability
-from surefoot.measurements.summaries import evenly
+from surefoot.measurements.summaries import columns_of, evenly
 from surefoot.models.observing import head_of
 from surefoot.seeds import generator
 from surefoot.types import Batch

@@ -3,8 +3,8 @@ import torch
 
 import surefoot as sf
 from surefoot.errors import SurefootError
+from surefoot.models.classifier import pick_device, predict
 from surefoot.models.foreign import adapt_any
-from surefoot.models.prediction import pick_device, predict
 
 
 def test_every_image_once_in_order(digits):

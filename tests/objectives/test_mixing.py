@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from surefoot.objectives import AugMix, CrossEntropy, CutMix, Mixup
-from surefoot.objectives.cutmix import rectangle
+from surefoot.objectives.mixup import rectangle
 from surefoot.seeds import generator
 
 LABELS = torch.arange(6) % 5

@@ -6,8 +6,7 @@ from made_up import class_row, made_up
 
 from surefoot.auditing.predictions import audit_predictions
 from surefoot.calibration.scoring import scores
-from surefoot.report.page import write_page
-from surefoot.report.reading import read_audit
+from surefoot.report.page import read_audit, write_page
 from surefoot.types import Predictions
 
 HACK = "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\">"

@@ -9,17 +9,22 @@ from torch import nn
 from surefoot import geometry
 from surefoot.errors import SurefootError
 from surefoot.plain import plain
-from surefoot.report.plots.centres import centre_correlation_figure, centre_stability_figure
-from surefoot.report.plots.curvature import accuracy_by_curvature_figure, curvature_by_count_figure, curvature_spread_figure
+from surefoot.report.plots.curvature import (
+    accuracy_by_curvature_figure,
+    curvature_by_count_figure,
+    curvature_spread_figure,
+    landscape_map_figure,
+)
 from surefoot.report.plots.features import (
     bias_dependence_figure,
+    centre_correlation_figure,
+    centre_stability_figure,
     cone_index_figure,
     feature_displacement_figure,
     feature_scatter_figure,
     neural_collapse_figure,
     success_by_bin_figure,
 )
-from surefoot.report.plots.landscapes import landscape_map_figure
 from surefoot.report.plots.layers import layer_projection_figure
 from surefoot.report.plots.planes import loss_field_figure, plane_figure
 

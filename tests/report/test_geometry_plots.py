@@ -10,18 +10,18 @@ from torch import nn
 from surefoot import geometry
 from surefoot.plain import plain
 from surefoot.report.plots.base import histogram
-from surefoot.report.plots.bounds import (
+from surefoot.report.plots.curvature import (
     certificates_figure,
     curvature_bounds_figure,
+    curvature_figure,
+    loss_change_figure,
     mapping_bound_figure,
     margin_term_figure,
     spectral_complexity_figure,
+    trace_figure,
 )
-from surefoot.report.plots.centres import class_shapes_figure
-from surefoot.report.plots.curvature import curvature_figure, trace_figure
-from surefoot.report.plots.landscapes import loss_change_figure
-from surefoot.report.plots.layers import separation_by_layer_figure
-from surefoot.report.plots.margins import (
+from surefoot.report.plots.features import (
+    class_shapes_figure,
     hyperplane_distance_figure,
     local_lipschitz_figure,
     logit_statistics_figure,
@@ -30,6 +30,7 @@ from surefoot.report.plots.margins import (
     radius_estimates_figure,
     sensitivity_figure,
 )
+from surefoot.report.plots.layers import separation_by_layer_figure
 from surefoot.seeds import generator
 
 

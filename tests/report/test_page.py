@@ -9,8 +9,7 @@ import surefoot as sf
 from surefoot.errors import NotFound, SurefootError, UnknownName
 from surefoot.intervals import wilson
 from surefoot.report.figures import compact, safe_json
-from surefoot.report.page import SCRIPT, render_page, write_page
-from surefoot.report.reading import read_audit
+from surefoot.report.page import SCRIPT, read_audit, render_page, write_page
 
 NASTY = "</script><script>alert(1)</script>"
 

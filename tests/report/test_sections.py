@@ -10,10 +10,8 @@ from surefoot.report.sections.base import models_of
 from surefoot.report.sections.calibration import reliability_section, thresholds_section
 from surefoot.report.sections.classes import SHOWN, classes_section, groups_section, mistakes_section
 from surefoot.report.sections.corruptions import EVERY_FAMILY, FAMILIES, corruptions_section, means
-from surefoot.report.sections.geometry import explained, geometry_section
-from surefoot.report.sections.layers import inner_names
-from surefoot.report.sections.measurements import measurements_section
-from surefoot.report.sections.provenance import provenance_section
+from surefoot.report.sections.geometry import explained, geometry_section, inner_names
+from surefoot.report.sections.provenance import measurements_section, provenance_section
 
 
 def one(**more):

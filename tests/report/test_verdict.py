@@ -2,8 +2,7 @@ import pytest
 from made_up import class_row, made_up, number
 
 from surefoot.report.advice import NOTHING, advice, threshold_words, warnings
-from surefoot.report.cards import cards
-from surefoot.report.verdict import headline, strongest_attack, verdict, worst_corruption, worst_family
+from surefoot.report.verdict import cards, headline, strongest_attack, verdict, worst_corruption, worst_family
 from surefoot.report.words import change, measure, threshold
 
 

@@ -1,5 +1,4 @@
-from surefoot.studies.grid import run_grid
-from surefoot.studies.tables import table
+from surefoot.studies.grid import run_grid, table
 from surefoot.training.recipes import Recipe
 
 

@@ -14,7 +14,7 @@ from surefoot.measurements.registry import check_measure
 from surefoot.metrics import Metric
 from surefoot.report.study_page import render_study
 from surefoot.studies.cells import cells_of, only, whole
-from surefoot.studies.layout import Entry, build_table
+from surefoot.studies.layout import Entry, build_table, count_wins
 from surefoot.studies.reading import read_study
 from surefoot.studies.rendering import (
     as_plain,
@@ -31,7 +31,6 @@ from surefoot.studies.rendering import (
 from surefoot.studies.results import Results
 from surefoot.studies.setting import setting_of
 from surefoot.studies.statistics import Spread
-from surefoot.studies.winning import count_wins
 
 CHANGES = {
     "seeds": 3,

@@ -21,7 +21,7 @@ from surefoot.studies.running import run_study
 def test_a_node_dies_and_the_study_completes(tmp_path, cluster):
     """Both nodes are at work when one is killed; its cell goes on elsewhere, and the table equals the local one."""
     made, nodes = cluster
-    from surefoot.studies.ray_engine import OnRay
+    from surefoot.studies.engines import OnRay
 
     found = cells(tmp_path, training={"epochs": 6, "batch_size": 64})
     raylet = nodes[0].all_processes["raylet"][0].process.pid
@@ -59,7 +59,7 @@ def table(tmp_path, found, folder):
 
 
 def test_no_cluster_is_one_line(monkeypatch):
-    from surefoot.studies.ray_engine import OnRay
+    from surefoot.studies.engines import OnRay
 
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     monkeypatch.setattr("ray.init", refuse)

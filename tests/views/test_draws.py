@@ -89,7 +89,7 @@ def test_mixed_tone(monkeypatch, beta):
 
 def test_rotations_translations_and_shears(monkeypatch):
     seen = []
-    monkeypatch.setattr("surefoot.views.motion.warp", lambda images, matrices: seen.append(matrices) or images)
+    monkeypatch.setattr("surefoot.views.simple.warp", lambda images, matrices: seen.append(matrices) or images)
     images = torch.zeros(COUNT, 1, 2, 2, dtype=torch.float64)
     views.RotateTranslate()(images, generator(0))
     turn = seen[0][:, :2, :2]

@@ -11,12 +11,12 @@ from torchvision.transforms import functional as tv
 
 from surefoot import views
 from surefoot.errors import SurefootError
+from surefoot.imageops.filters import small_blur
 from surefoot.imageops.jpeg import jpeg
-from surefoot.imageops.small_blur import small_blur
 from surefoot.imageops.tone import autocontrast, equalize, posterize, solarize
 from surefoot.imageops.warp import rotations, shears, translations, warp
 from surefoot.seeds import generator, sharded
-from surefoot.views.operations import OPERATIONS, operate
+from surefoot.views.augmix import OPERATIONS, operate
 from surefoot.views.table import VIEWS, build_view, describe_view
 
 NEEDS = {"one-of": {"views": ["noise", "blur"]}, "chain": {"views": ["blur", "noise"]}}

@@ -1,4 +1,4 @@
-"""Projected gradient descent in a ball around each image (Madry et al. 2018), and its sibling that maximises a divergence."""
+"""Gradient attacks: one step (FGSM) and many (PGD), with restarts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,31 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..errors import UnknownName, require
-from ..models.logit_margins import logit_margins
+from ..models.classifier import logit_margins
 from ..types import Images, Labels, Logits, check_images, check_labels
 from .gradients import input_gradient, untouched, warn_if_randomised
 from .norms import Ball, Rows, sources
+
+# The fast gradient sign method (Goodfellow et al. 2015).
+
+
+def fgsm(model: nn.Module, images: Images, labels: Labels, eps: float = 8 / 255) -> Images:
+    """clip(x + eps * sign(grad_x CE(f(x), y)), 0, 1): one step to the corner of the L-inf ball."""
+    ball = Ball("linf", eps)
+    check_images(images)
+    images = images.detach()
+
+    def measure(logits: Logits) -> Tensor:
+        return F.cross_entropy(logits, check_labels(labels, logits.shape[1], len(images)), reduction="none")
+
+    with untouched(model):
+        warn_if_randomised(model, "use pgd with eot=10")
+        gradient, _ = input_gradient(model, images.clone(), measure)
+        return (images + eps * ball.steepest(gradient)).clamp_(0, 1)
+
+
+# Projected gradient descent in a ball around each image (Madry et al. 2018), and its sibling that maximises a divergence.
+
 
 LOSSES = ("ce", "margin")
 Start = Callable[[Images], Images]

@@ -1,4 +1,4 @@
-"""Signs that a model looks robust because its gradients mislead, not because it is (Athalye et al. 2018)."""
+"""Signs that a model looks robust because its gradients mislead, and noise as an attack beside them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,47 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..errors import require
+from ..models.classifier import logit_margins
 from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Logits, Predictions, check_images
 from ._pgd import pgd
 from .attempts import Attack, attempt, logits_of
 from .auto_attack import AutoAttack
 from .gradients import NoGradient, one_gradient, untouched
-from .norms import Ball
-from .random_search import noise
+from .norms import Ball, sources
+
+# Noise as an attack: what is broken without looking at the gradient, or at the model's answers in between.
+
+
+def noise(
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    eps: float = 8 / 255,
+    draws: int = 20,
+    norm: str = "linf",
+    generator: torch.Generator | None = None,
+    *,
+    seed: int = 0,
+    indices: Tensor | None = None,
+) -> Images:
+    """Of `draws` points drawn uniformly from the ball, the one with the smallest margin; seeded as `pgd` is."""
+    ball = Ball(norm, eps)
+    require(draws >= 1, "draws", "at least 1", draws)
+    check_images(images)
+    source = sources("noise", len(images), generator, seed, indices)(slice(None))
+    with untouched(model), torch.no_grad():
+        found, smallest = images.clone(), torch.full((len(images),), torch.inf, device=images.device)
+        for number in range(draws if len(images) else 0):
+            points = ball.draw(images, source, f"draw {number}")
+            margins = logit_margins(model(points), labels).float()
+            better = margins < smallest
+            found[better], smallest[better] = points[better], margins[better]
+    return found
+
+
+# Signs that a model looks robust because its gradients mislead, not because it is (Athalye et al. 2018).
+
 
 MANY = 0.1  # share of images without a gradient
 NOT_TRIED = "Square, which needs no gradient, was not tried: pip install 'surefoot[autoattack]'."

@@ -20,14 +20,14 @@ HERE = "surefoot.attacks.presets:"
 ATTACKS = Registry(
     "attack",
     [
-        ("fgsm", "surefoot.attacks._fgsm:fgsm", "One signed gradient step, L-inf 8/255"),
+        ("fgsm", "surefoot.attacks._pgd:fgsm", "One signed gradient step, L-inf 8/255"),
         ("pgd", "surefoot.attacks._pgd:pgd", "Projected gradient descent, 7 steps of 2.5 eps / 7, L-inf 8/255"),
         ("pgd-weak", HERE + "pgd_weak", "7 steps of 0.2/255 in L-inf 0.4/255"),
         ("pgd-strong", HERE + "pgd_strong", "7 steps of 2/255 in L-inf 8/255"),
         ("autoattack", HERE + "autoattack_strong", "APGD, targeted APGD, FAB and Square, L-inf 8/255"),
         ("autoattack-weak", HERE + "autoattack_weak", "The same in L-inf 1/255"),
         ("autoattack-strong", HERE + "autoattack_strong", "The same in L-inf 8/255"),
-        ("noise", "surefoot.attacks.random_search:noise", "The worst of 20 random points, L-inf 8/255"),
+        ("noise", "surefoot.attacks.gradient_masking:noise", "The worst of 20 random points, L-inf 8/255"),
     ],
     Own("a function of (model, images, labels)", takes(3)),
     "surefoot.attacks",

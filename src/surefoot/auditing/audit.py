@@ -30,14 +30,14 @@ from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, group_results
-from ..measurements.logits import logit_geometry, logit_points
+from ..measurements.pictures import feature_scale_grid, temperature_grid
+from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
 from ..measurements.sample import Kept, Sample
-from ..measurements.sliders import feature_scale_grid, temperature_grid
 from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
+from ..models.classifier import pick_device
 from ..models.observing import NoHead, evaluating, head_of
-from ..models.prediction import pick_device
 from ..models.preflight import Finding, preflight
 from ..progress import duration
 from ..registry import import_own, is_code

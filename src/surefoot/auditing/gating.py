@@ -1,7 +1,4 @@
-"""Rules that an audit must hold, for other people's CI: `ece < 0.03`, `accuracy: no worse than baseline.json by 0.01`.
-
-Works on the plain values of `audit.json` and imports no torch, so that a check takes no longer than it must.
-"""
+"""Rules that an audit must keep, and the outcome as text, as Markdown and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -10,11 +7,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from xml.etree import ElementTree
 
 from ..errors import SurefootError
 from ..schemas import parse_number
-from .conditions import damaged_alike
 from .naming import Number, find_number, good_direction, numbers_in
+from .shared_images import damaged_alike
+
+# Rules that an audit must hold, for other people's CI: `ece < 0.03`, `accuracy: no worse than baseline.json by 0.01`.
+#
+# Works on the plain values of `audit.json` and imports no torch, so that a check takes no longer than it must.
+
 
 Audit = Mapping[str, Any]
 Compare = Callable[[float, float], bool]
@@ -60,10 +63,10 @@ def parse_rules(given: Any) -> list[Rule]:
     held = given.get("rules") if isinstance(given, dict) and given.keys() == {"rules"} else given
     if not isinstance(held, list) or not held:
         raise SurefootError("Rules must be a list, such as '- ece < 0.03'.")
-    return [parse_rule(as_text(item)) for item in held]
+    return [parse_rule(rule_text(item)) for item in held]
 
 
-def as_text(item: Any) -> str:
+def rule_text(item: Any) -> str:
     """YAML reads `accuracy: no worse than b.json` as a mapping."""
     if isinstance(item, dict) and len(item) == 1:
         name, rest = next(iter(item.items()))
@@ -148,3 +151,75 @@ def settle(rule: str, name: str, number: Number, sign: str, bound: float, cautio
     slip = 1e-12 * max(1.0, abs(bound)) if sign.endswith("=") else 0.0  # 0.92 - 0.01 is not quite 0.91
     near = bound + (slip if sign.startswith("<") else -slip)
     return Verdict(rule, name, number, sign, bound, OPERATORS[sign](judged, near), judged)
+
+
+# The outcome of a gate as text, as Markdown for a pull request, and as JUnit XML for a CI server.
+
+
+def shown(verdict: Verdict) -> str:
+    """The number that was found, with its interval, and which end of that was judged if one was."""
+    number = verdict.found
+    interval = "" if number.low is None or number.high is None else f" ({number.low:.4g} to {number.high:.4g})"
+    cautious = verdict.judged != number.value
+    judged = f", judged by {apart(verdict.judged, verdict.bound)}" if cautious else ""
+    return f"{number.value:.4g}{interval}{judged}" if cautious else f"{apart(number.value, verdict.bound)}{interval}"
+
+
+def apart(value: float, bound: float) -> str:
+    """A number with four digits that count, or as many as tell it from its bound."""
+    written = (f"{value:.{digits}g}" for digits in range(4, 18))
+    return next(
+        (text for text in written if (float(text) < bound) == (value < bound) and (float(text) > bound) == (value > bound)),
+        f"{value:.4g}",
+    )
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    broken = sum(not verdict.holds for verdict in verdicts)
+    return f"{broken} of {len(verdicts)} rules broken" if broken else f"all {len(verdicts)} rules hold"
+
+
+def wanted(verdict: Verdict) -> str:
+    return f"{verdict.name} {verdict.sign} {verdict.bound:.6g}"
+
+
+def as_text(name: str, verdicts: Sequence[Verdict]) -> str:
+    """A line for each rule; the broken ones first."""
+    lines = [
+        f"{'holds ' if verdict.holds else 'BROKEN'}  {verdict.rule}: {wanted(verdict)}, found {shown(verdict)}"
+        for verdict in sorted(verdicts, key=lambda verdict: verdict.holds)
+    ]
+    return "\n".join([*lines, f"{name}: {summary(verdicts)}"]) + "\n"
+
+
+def as_markdown(name: str, verdicts: Sequence[Verdict]) -> str:
+    """A table, the broken rules first."""
+    rows = [
+        f"| {'holds' if verdict.holds else '**broken**'} | {code(verdict.rule)} | {code(wanted(verdict))} | {shown(verdict)} |"
+        for verdict in sorted(verdicts, key=lambda verdict: verdict.holds)
+    ]
+    head = ["| | rule | must be | found (95 % interval) |", "|---|---|---|---|"]
+    return "\n".join([f"### {code(name)}: {summary(verdicts)}", "", *head, *rows]) + "\n"
+
+
+def code(text: str) -> str:
+    """Text in a cell that Markdown leaves alone."""
+    return "`" + text.replace("`", "'").replace("|", "\\|") + "`"
+
+
+def as_junit(name: str, verdicts: Sequence[Verdict]) -> str:
+    """A test suite with a case for each rule."""
+    broken = sum(not verdict.holds for verdict in verdicts)
+    counts = {"tests": str(len(verdicts)), "failures": str(broken), "errors": "0"}
+    suite = ElementTree.Element("testsuite", {"name": f"surefoot gate {name}", **counts})
+    for verdict in verdicts:
+        title = verdict.rule if verdict.rule.startswith(verdict.name) else f"{verdict.rule} ({verdict.name})"
+        case = ElementTree.SubElement(suite, "testcase", {"classname": f"surefoot.{name}", "name": title})
+        if not verdict.holds:
+            said = f"{wanted(verdict)}, found {shown(verdict)}"
+            ElementTree.SubElement(case, "failure", {"message": said, "type": "broken"}).text = said
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+FORMATS: dict[str, Callable[[str, Sequence[Verdict]], str]] = {"text": as_text, "markdown": as_markdown, "junit": as_junit}

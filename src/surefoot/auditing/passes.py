@@ -24,8 +24,8 @@ from ..data.dataset import TensorSplit
 from ..data.streaming import StreamedSplit
 from ..errors import SurefootError, UnknownName
 from ..measurements.base import CLEAN, Condition, Measurement, Rows, Summary
-from ..measurements.columns import columns_of
 from ..measurements.context import Context
+from ..measurements.summaries import columns_of
 from ..progress import progress_bar
 from ..seeds import global_seed
 from ..types import Batch, Predictions

@@ -13,10 +13,10 @@ from ..calibration.scoring import scores
 from ..errors import SurefootError, require
 from ..files import inside, remove
 from ..measurements.base import CLEAN, Rows
-from ..measurements.columns import columns_of
 from ..measurements.groups import class_results, group_results
-from ..measurements.logits import logit_geometry, logit_points
-from ..measurements.sliders import temperature_grid
+from ..measurements.pictures import temperature_grid
+from ..measurements.predictions import logit_geometry, logit_points
+from ..measurements.summaries import columns_of
 from ..measurements.temperatures import CROSS_FIT, Source, choose_temperatures, scaled
 from ..measurements.thresholds import RISKS, thresholds
 from ..types import Predictions

@@ -11,11 +11,9 @@ if TYPE_CHECKING:
     from ..types import Predictions
     from .bins import ReliabilityBins, reliability
     from .calibrators import Calibrated, Calibrator, Repair, load_calibrator, load_repair
-    from .class_scaling import ClassBias, ClassScaling, fit_bias, fit_vector
-    from .feature_scaling import FeatureScaling, scale_features
-    from .isotonic import Isotonic, fit_isotonic
+    from .per_class import ClassBias, ClassScaling, Isotonic, fit_bias, fit_isotonic, fit_vector
     from .scoring import Scores, difference, scores
-    from .temperature import CrossFit, Temperature, cross_fit_temperature, fit_temperature
+    from .temperature import CrossFit, FeatureScaling, Temperature, cross_fit_temperature, fit_temperature, scale_features
 
 _HOME = {
     "Predictions": "..types",
@@ -26,14 +24,14 @@ _HOME = {
     "Repair": ".calibrators",
     "load_calibrator": ".calibrators",
     "load_repair": ".calibrators",
-    "ClassBias": ".class_scaling",
-    "ClassScaling": ".class_scaling",
-    "fit_bias": ".class_scaling",
-    "fit_vector": ".class_scaling",
-    "FeatureScaling": ".feature_scaling",
-    "scale_features": ".feature_scaling",
-    "Isotonic": ".isotonic",
-    "fit_isotonic": ".isotonic",
+    "ClassBias": ".per_class",
+    "ClassScaling": ".per_class",
+    "fit_bias": ".per_class",
+    "fit_vector": ".per_class",
+    "FeatureScaling": ".temperature",
+    "scale_features": ".temperature",
+    "Isotonic": ".per_class",
+    "fit_isotonic": ".per_class",
     "Scores": ".scoring",
     "difference": ".scoring",
     "scores": ".scoring",

@@ -24,20 +24,20 @@ METHODS = Registry(
         ("temperature", "surefoot.calibration.temperature:Temperature", "One number divides all logits; keeps the order"),
         (
             "feature-scaling",
-            "surefoot.calibration.feature_scaling:FeatureScaling",
+            "surefoot.calibration.temperature:FeatureScaling",
             "One number scales the penultimate features",
         ),
-        ("vector", "surefoot.calibration.class_scaling:ClassScaling", "A factor and an offset for each class"),
-        ("bias", "surefoot.calibration.class_scaling:ClassBias", "An offset for each class"),
-        ("isotonic", "surefoot.calibration.isotonic:Isotonic", "A rising line through knots for each class against the rest"),
+        ("vector", "surefoot.calibration.per_class:ClassScaling", "A factor and an offset for each class"),
+        ("bias", "surefoot.calibration.per_class:ClassBias", "An offset for each class"),
+        ("isotonic", "surefoot.calibration.per_class:Isotonic", "A rising line through knots for each class against the rest"),
     ],
 )
 FITS = {  # how each is fitted to predictions
     "temperature": "surefoot.calibration.temperature:fit_temperature",
-    "feature-scaling": "surefoot.calibration.feature_scaling:scale_features",
-    "vector": "surefoot.calibration.class_scaling:fit_vector",
-    "bias": "surefoot.calibration.class_scaling:fit_bias",
-    "isotonic": "surefoot.calibration.isotonic:fit_isotonic",
+    "feature-scaling": "surefoot.calibration.temperature:scale_features",
+    "vector": "surefoot.calibration.per_class:fit_vector",
+    "bias": "surefoot.calibration.per_class:fit_bias",
+    "isotonic": "surefoot.calibration.per_class:fit_isotonic",
 }
 
 

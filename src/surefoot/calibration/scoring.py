@@ -13,11 +13,10 @@ from scipy import sparse
 
 from ..errors import SurefootError, UnknownName, require
 from ..intervals import Estimate
-from .bins import ClassSums, debiased_ece_of, max_error_of, rms_of
+from .bins import ClassSums, debiased_ece_of, max_error_of, rms_of, smooth_ece
 from .bootstrap import DRAWS, calibrated_ece, drawn_copies, estimate, norm_estimate, share_estimate, shifted_estimate
 from .per_image import PerImage
 from .per_image import per_image as read
-from .smooth_ece import smooth_ece
 
 if TYPE_CHECKING:
     from ..types import Predictions

@@ -21,7 +21,7 @@ from ..data.dataset import whole
 from ..errors import SurefootError
 from ..files import write_text
 from ..metrics import find
-from ..models.prediction import pick_device
+from ..models.classifier import pick_device
 from ..plain import plain
 from ..schemas import parse_value
 from . import options as flag

@@ -12,14 +12,13 @@ import typer
 from ..auditing.audit import audit as measure
 from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
+from ..data.collection import SPLITS
 from ..data.dataset import Split
-from ..data.splitting import SPLITS
 from ..errors import SurefootError, UnknownName, require
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
-from ..report.page import ASSETS, write_page
-from ..report.reading import read_audit
+from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.processes import is_first, launch, launched
 from ..types import Predictions

@@ -12,7 +12,7 @@ from ..auditing.subjects import source_of
 from ..calibration.calibrators import METHODS, fit_calibrator
 from ..calibration.scoring import Scores, scores
 from ..errors import SurefootError, UnknownName
-from ..models.prediction import pick_device, predict
+from ..models.classifier import pick_device, predict
 from ..plain import plain
 from ..training.runs import copy_folder, load_run, write_calibrated
 from . import options as flag

@@ -15,7 +15,7 @@ from ..geometry.certificates import Certificates
 from ..geometry.certificates import certify as measure
 from ..intervals import wilson
 from ..metrics import find
-from ..models.prediction import pick_device
+from ..models.classifier import pick_device
 from ..plain import plain
 from . import options as flag
 from .targets import find_target

@@ -18,8 +18,7 @@ from ..auditing.depths import find_depth
 from ..errors import NotFound, SurefootError
 from ..metrics import SHARE, of_path, path_label
 from ..plain import plain
-from ..report.page import write_page
-from ..report.reading import read_audit
+from ..report.page import read_audit, write_page
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..corruptions.families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, NAMES, PAPERS4
-from ..corruptions.frost import frost_photographs
-from ..corruptions.sheet import write_sheet
-from ..corruptions.writing import write
+from ..corruptions.weather import frost_photographs
+from ..corruptions.writing import write, write_sheet
 from ..data.loading import load_data
 from ..errors import SurefootError, require
 from . import options as flag

@@ -18,8 +18,7 @@ from ..auditing.comparing import Difference, compare, read_compared
 from ..errors import SurefootError
 from ..metrics import SHARE, find, of_path
 from ..plain import plain
-from ..studies.grid import run_grid
-from ..studies.tables import COLUMNS, Row, table
+from ..studies.grid import COLUMNS, Row, run_grid, table
 from ..training.recipes import Recipe
 from ..types import Estimate
 from .compare import draw_page, verdict

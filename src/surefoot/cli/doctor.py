@@ -12,7 +12,7 @@ import torch
 import typer
 
 from ..allocator import keep_large_blocks
-from ..models.prediction import pick_device
+from ..models.classifier import pick_device
 from ..training.precision import choose_precision
 from ..version import VERSION
 

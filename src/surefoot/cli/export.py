@@ -14,9 +14,9 @@ from ..calibration.temperature import Temperature, fit_temperature
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, require
 from ..files import read_json
+from ..models.classifier import pick_device, predict
 from ..models.exporting import SUFFIXES, check_installed
 from ..models.exporting import export as write
-from ..models.prediction import pick_device, predict
 from ..schemas import parse_number
 from ..types import Images
 from ..version import VERSION

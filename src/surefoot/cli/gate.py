@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from ..auditing.gating import judge, parse_rule, parse_rules
-from ..auditing.judgements import FORMATS
+from ..auditing.gating import FORMATS, judge, parse_rule, parse_rules
 from ..errors import NotFound, SurefootError, UnknownName
 from ..files import read_json, write_text
-from ..report.reading import SCHEMA
+from ..report.page import SCHEMA
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

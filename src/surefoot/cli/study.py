@@ -13,22 +13,21 @@ from typing import Annotated, Any
 
 import typer
 
+from ..data.fetching import has_reader
 from ..data.loading import DATASETS
-from ..data.readers import has_reader
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..files import write_text
-from ..models.prediction import pick_device
+from ..models.classifier import pick_device
 from ..report.study_page import write_study
 from ..studies.cells import ALSO, Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
-from ..studies.layout import build_table
+from ..studies.layout import build_table, count_wins
 from ..studies.reading import read_file, read_study, study_names
 from ..studies.rendering import FORMATS, as_plain, differences, published_apart, published_text, render, wins_text
 from ..studies.results import Results, require_results
 from ..studies.running import run_study, threads_for, title_of
 from ..studies.schema import Study
 from ..studies.searching import choose, grid_methods, parse_grid, random_methods
-from ..studies.winning import count_wins
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)

@@ -11,21 +11,20 @@ from .families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, FAMILIES, NAMES, PAPER
 
 if TYPE_CHECKING:
     from .engine import GENERATOR, corrupt
-    from .frost import frost_photographs
-    from .levels import add_gaussian_noise, add_uniform_noise
+    from .noise import add_gaussian_noise, add_uniform_noise
     from .published import corrupted, open_copies
-    from .sheet import draw_sheet
-    from .writing import write
+    from .weather import frost_photographs
+    from .writing import draw_sheet, write
 
 _HOME = {
     "GENERATOR": "engine",
     "corrupt": "engine",
-    "frost_photographs": "frost",
-    "add_gaussian_noise": "levels",
-    "add_uniform_noise": "levels",
+    "frost_photographs": "weather",
+    "add_gaussian_noise": "noise",
+    "add_uniform_noise": "noise",
     "corrupted": "published",
     "open_copies": "published",
-    "draw_sheet": "sheet",
+    "draw_sheet": "writing",
     "write": "writing",
 }
 

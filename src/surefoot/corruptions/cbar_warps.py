@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..imageops.blur import gaussian_matrix
-from ..imageops.separable import apply
+from ..imageops.filters import apply, gaussian_matrix
 from ..seeds import ImageDraws
 from ..types import Images
 from .cbar_noise import STRONGEST

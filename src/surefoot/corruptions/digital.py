@@ -1,4 +1,4 @@
-"""Pixelation and JPEG: what storing a picture does to it."""
+"""Digital: brightness, contrast and saturation, elastic transform, pixelation and JPEG."""
 
 from __future__ import annotations
 
@@ -12,10 +12,119 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
+from torch.nn import functional as F
 
+from ..imageops.filters import apply, gaussian_matrix
 from ..seeds import ImageDraws
 from ..types import Images
 from .severities import Constants
+
+# From pixels to the 256 levels of the published files, which round down.
+
+
+SLACK = 1e-3  # of a level: what float32 loses in a blur of a flat region must not cost a whole one
+
+
+def to_levels(images: Images) -> Tensor:
+    """Clip to [0, 1] and round down to whole levels in [0, 255], still as floats."""
+    return torch.add(images.new_tensor(SLACK), images, alpha=255).clamp_(0, 255).floor_()
+
+
+# Brightness, contrast and saturation in the benchmarks' definitions, without a round trip through HSV.
+#
+# With V the largest and m the smallest channel of a pixel, saturation is S = (V - m) / V. Changing V alone scales the pixel;
+# changing S alone scales the channels' distances from V.
+
+
+TINY = 1e-6
+
+
+def contrast(images: Images, constants: Constants, draws: ImageDraws) -> Images:
+    """(x - channel mean) * factor + channel mean."""
+    means = images.mean((2, 3), keepdim=True)
+    return torch.lerp(means, images, constants["factor"])
+
+
+def brightness(images: Images, constants: Constants, draws: ImageDraws) -> Images:
+    """HSV value + shift; black becomes grey."""
+    value = largest(images)
+    lighter = (value + constants["value_shift"]).clamp_(max=1)
+    black = lighter * (value <= TINY)
+    return torch.addcmul(black, images, lighter.div_(value.clamp_min(TINY)))
+
+
+def saturate(images: Images, constants: Constants, draws: ImageDraws) -> Images:
+    """HSV saturation * scale + shift; grey has the hue of red, so that a shift makes it reddish.
+
+    Images of one channel have no saturation and stay as they are.
+    """
+    if images.shape[1] == 1:
+        return images.clone()
+    value = largest(images)
+    spread = largest(-images).add_(value)
+    wanted = spread.div(value.clamp_min(TINY)).mul_(constants["scale"]).add_(constants["shift"]).clamp_(0, 1)
+    factor = wanted.mul(value).div_(spread.clamp_min(TINY))
+    coloured = torch.lerp(value, images, factor)
+    if constants["shift"] == 0:
+        return coloured
+    pale = value * (1 - wanted)
+    return torch.where(spread > TINY, coloured, torch.cat([value, pale, pale], 1))
+
+
+def largest(images: Images) -> Images:
+    """The largest channel of each pixel, one by one: `amax` over channels is slow."""
+    value = images[:, :1]
+    for channel in range(1, images.shape[1]):
+        value = torch.maximum(value, images[:, channel : channel + 1])
+    return value
+
+
+# Elastic transform: a random affine map, then a smooth random displacement.
+
+
+TRUNCATE = 3.0  # standard deviations of the displacement's blur
+
+
+def elastic_transform(images: Images, constants: Constants, draws: ImageDraws) -> Images:
+    """Three points moved by up to affine * side, then U(-1, 1) blurred by sigma * side and scaled by alpha * side; bilinear."""
+    height, width = images.shape[2:]
+    side = min(height, width) * constants["stretch"]
+    uniform = draws.uniform((6 + 2 * height * width,)).mul_(2).sub_(1)
+    moves = uniform[:, :6].double().reshape(-1, 3, 2) * (constants["affine"] * side)
+    warped = sample(images, affine_places(moves, height, width).to(images), edge_repeated=False)
+    if constants["alpha"] == 0:
+        return warped
+    spread = constants["sigma"] * side
+    rows, columns = (gaussian_matrix(length, spread, TRUNCATE, "reflect") for length in (height, width))
+    field = apply(rows, uniform[:, 6:].reshape(-1, 2, height, width).to(images), columns).mul_(constants["alpha"] * side)
+    field[:, 0] += torch.arange(width).to(field)
+    field[:, 1] += torch.arange(height).to(field)[:, None]
+    return sample(warped, field.permute(0, 2, 3, 1), edge_repeated=True)
+
+
+def sample(images: Images, places: Tensor, *, edge_repeated: bool) -> Images:
+    """Bilinear at (x, y) in pixels, batch x height x width x 2; borders mirrored at the edge pixels' centres or behind them."""
+    sides = torch.tensor([images.shape[3], images.shape[2]]).to(places)
+    last = (sides - 1).clamp_min(1)
+    grid = places.mul(2 / sides).add_(1 / sides - 1) if edge_repeated else places.mul(2 / last).sub_(1)
+    return F.grid_sample(images, grid, padding_mode="reflection", align_corners=not edge_repeated)
+
+
+def affine_places(moves: Tensor, height: int, width: int) -> Tensor:
+    """Where each pixel is read under the map that moves three points about the centre: batch x height x width x (x, y)."""
+    middle, third = torch.tensor([width // 2, height // 2]).double(), float(max(min(height, width) // 3, 1))
+    points = middle + torch.tensor([[third, third], [third, -third], [-third, -third]]).double()
+    ones = torch.ones(3, 1, dtype=torch.float64)
+    forward = torch.linalg.solve(torch.cat([points, ones], 1), points + moves)  # batch x 3 x 2: [x, y, 1] @ forward
+    back: Tensor = torch.linalg.inv(forward[:, :2])
+    shift = -forward[:, 2:] @ back
+    x, y = torch.arange(width).double()[:, None], torch.arange(height).double()[:, None]
+    by_column, by_row = (x * back[:, :1]).float(), (y * back[:, 1:] + shift).float()
+    return torch.add(by_row[:, :, None], by_column[:, None])
+
+
+# Pixelation and JPEG: what storing a picture does to it.
+
 
 THREADED = 64 * 64  # pixels; below, Pillow spends its time in Python, and threads wait for one another
 TIE = 1e-4  # halves are rounded up, also where float32 falls just short of one

@@ -10,8 +10,8 @@ from torch import Tensor
 from ..errors import require
 from ..seeds import ImageDraws, check_indices
 from ..types import Images, check_images
+from .digital import to_levels
 from .families import CORRUPTIONS
-from .rounding import to_levels
 from .severities import constants, scale_for
 
 GENERATOR = 2  # of the 19: until version 1 zoom blur, snow, spatter and frost were milder than the published ones

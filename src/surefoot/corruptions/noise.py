@@ -1,13 +1,19 @@
-"""Corruptions of the noise family: every value by itself."""
+"""Noise: the published kinds, and noise at a level of one's own."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from ..seeds import ImageDraws
+from ..errors import require
+from ..seeds import ImageDraws, check_indices
 from ..types import Images
+from .engine import as_pixels, check_pixels
+from .papers import uniform_noise
 from .severities import Constants
+
+# Corruptions of the noise family: every value by itself.
+
 
 LARGE = 4.0  # a rate above which the expansion is wrong by one count in one value of 500, and less often above
 
@@ -65,3 +71,31 @@ def small_poisson(rates: Tensor, levels: Tensor) -> Tensor:
         chance.mul_(rates).div_(number)
         cumulated += chance
     return counts
+
+
+# Noise at a level of one's own, as papers give it: a standard deviation or an amplitude in pixel units, such as 16 / 255.
+
+
+def add_gaussian_noise(images: Images, level: float, *, seed: int = 0, indices: Tensor | None = None) -> Images:
+    """x + N(0, level), clipped to [0, 1]; the same draws as `corrupt(images, "gaussian_noise", ...)`."""
+    draws = prepare(images, level, "gaussian_noise", seed, indices)
+    return finish(gaussian_noise(as_pixels(images), {"std": level}, draws), images)
+
+
+def add_uniform_noise(images: Images, level: float, *, seed: int = 0, indices: Tensor | None = None) -> Images:
+    """x + U(-level, level), clipped to [0, 1]; the same draws as `corrupt(images, "uniform_noise", ...)`."""
+    draws = prepare(images, level, "uniform_noise", seed, indices)
+    return finish(uniform_noise(as_pixels(images), {"level": level}, draws), images)
+
+
+def prepare(images: Images, level: float, name: str, seed: int, indices: Tensor | None) -> ImageDraws:
+    """Check what was given."""
+    check_pixels(images)
+    require(0 <= level <= 1, "level", "from 0 to 1, in pixel units", level)
+    return ImageDraws(seed, name, check_indices(indices, len(images)))
+
+
+def finish(noisy: Images, images: Images) -> Images:
+    """Clipped, in the dtype of the images; bytes are rounded to the nearest, floats not at all."""
+    clipped = noisy.clamp_(0, 1)
+    return clipped.mul_(255).round_().to(torch.uint8) if images.dtype == torch.uint8 else clipped.to(images.dtype)

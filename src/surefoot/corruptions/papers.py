@@ -10,7 +10,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from ..imageops.separable import apply, resize_matrix
+from ..imageops.filters import apply, resize_matrix
 from ..seeds import ImageDraws
 from ..types import Images
 from .severities import Constants

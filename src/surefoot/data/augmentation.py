@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from ..errors import require
-from ..imageops.colour import adjust_brightness, adjust_contrast, adjust_saturation
-from ..imageops.cropping import shift_and_flip
-from ..imageops.warp import perspectives, rotations, warp
+from ..imageops.tone import adjust_brightness, adjust_contrast, adjust_saturation
+from ..imageops.warp import perspectives, rotations, shift_and_flip, warp
 from ..types import Images
 
 

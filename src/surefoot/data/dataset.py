@@ -14,8 +14,8 @@ from torch import Tensor
 from ..errors import SurefootError, UnknownName, require
 from ..types import Batch, Labels
 from .augmentation import Augmentation
-from .memory import check_room
-from .splitting import SPLITS
+from .collection import SPLITS
+from .reading import check_room
 
 
 class Split(Protocol):

@@ -1,19 +1,49 @@
 """What a file may not ask for: data and models that come over the network, and roots that are commands.
 
-A name that the user gives himself is fetched. A name in a recipe or study is not, unless the user trusts the file.
-"""
+A name that the user gives himself is fetched. A name in a recipe or study is not, unless the user trusts the file."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import SurefootError
 from ..registry import TRUST
-from .readers import has_reader
 from .settings import HUB
 from .torchvision_sets import PUBLISHED
+
+# Names such as `hfds/NAME`: data that somebody else's package reads, and what must hold for all of them.
+
+
+PACKAGES = {"hfds": "datasets", "hfids": "datasets", "wds": "webdataset", "tfds": "tensorflow_datasets"}
+
+
+def has_reader(name: str) -> bool:
+    """Whether the name begins like one of a reader."""
+    return name.partition("/")[0] in PACKAGES and "/" in name
+
+
+def is_stream(name: str) -> bool:
+    """Whether images come in the reader's order only."""
+    return has_reader(name) and not name.startswith("hfds/")
+
+
+def check_package(name: str) -> None:
+    """That the package which reads these data is there."""
+    package = PACKAGES[name.partition("/")[0]]
+    if find_spec(package) is None:
+        raise SurefootError(f"Data '{name}' needs the package '{package}': pip install {package.replace('_', '-')}.")
+
+
+def check_label(name: str, split: str, label: int, classes: int) -> int:
+    """The label, if it is a class; publishers hide those of a test split as -1."""
+    if not 0 <= label < classes:
+        hidden = " (the publisher hides its labels)" if label == -1 else ""
+        raise SurefootError(f"labels must be in 0 to {classes - 1}, got {label} in the {split} split of '{name}'{hidden}.")
+    return label
+
 
 LOCAL = "wds"  # the only one of the readers that reads nothing but what is in its root
 

@@ -13,8 +13,7 @@ import torch
 from ..errors import NotFound, SurefootError, UnknownName
 from ..files import read_text
 from .augmentation import Augmentation
-from .class_maps import number_classes
-from .collection import Collection, Files, places
+from .collection import Collection, Files, number_classes, places
 from .reading import SUFFIXES
 
 SPLIT_FOLDERS = {

@@ -11,10 +11,9 @@ import torch
 
 from ..errors import SurefootError, UnknownName
 from ..types import Labels
-from .class_maps import read_class_map, renumber_classes
-from .collection import Collection, common_size, places
+from .collection import Collection, common_size, places, read_class_map, renumber_classes
+from .fetching import check_label, check_package
 from .folders import AUGMENTATION, LABEL_COLUMNS, SPLIT_FOLDERS
-from .readers import check_label, check_package
 from .reading import read_image
 
 if TYPE_CHECKING:

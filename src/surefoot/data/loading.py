@@ -15,16 +15,14 @@ from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
 from .choosing import stratified_places
-from .collection import Arrays, Collection, assign_splits, files_of
+from .collection import Arrays, Collection, assign_splits, files_of, stratified_split
 from .dataset import Dataset, Split, TensorSplit
-from .decoding import decode_all
+from .fetching import has_reader, is_stream
 from .folders import load_folder, load_labelled_folder
 from .hugging_face import load_hugging_face
 from .preprocessing import choose_preprocessing
-from .readers import has_reader, is_stream
 from .settings import ModelSettings, settings_of
-from .splitting import stratified_split
-from .streaming import Pictures, StreamedSplit, readable
+from .streaming import Pictures, StreamedSplit, decode_all, readable
 from .timm_sets import load_iterable
 
 logger = logging.getLogger("surefoot")
@@ -32,7 +30,7 @@ _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
 DATASETS = Registry(
     "data set",
     [
-        ("digits", "surefoot.data.digits:load_digits", "1,797 scanned digits, 32 x 32 RGB, embedded (no download)"),
+        ("digits", "surefoot.data.arrays:load_digits", "1,797 scanned digits, 32 x 32 RGB, embedded (no download)"),
         ("mnist", _PUBLISHED, "70,000 handwritten digits, 28 x 28 grey"),
         ("fashion-mnist", _PUBLISHED, "70,000 pictures of clothes, 28 x 28 grey"),
         ("cifar10", _PUBLISHED, "60,000 pictures of 10 classes, 32 x 32"),

@@ -1,4 +1,4 @@
-"""From a file to pixels, whatever the file: greyscale, palette, transparency, CMYK and 16 bits included."""
+"""From a file to pixels, whatever the file (greyscale, palette, CMYK, 16 bits), and whether they fit into memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..errors import SurefootError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff", ".gif"})
 SIXTEEN_BITS = frozenset({"I", "I;16", "I;16B", "I;16L", "I;16N"})
@@ -64,3 +65,30 @@ def to_tensor(image: Image) -> Tensor:
     """uint8, channels x height x width."""
     pixels = torch.from_numpy(np.array(image))
     return pixels.unsqueeze(0) if pixels.ndim == 2 else pixels.permute(2, 0, 1).contiguous()
+
+
+# Refuse in one line what would not fit into memory, before hours are lost to a process that the system kills.
+
+
+COPIES = 2  # the images, and what is made of them: noisy, attacked or joined ones
+
+
+def check_room(images: int, one: Tensor) -> None:
+    """Whether so many images like `one` can be held together where it lies."""
+    free = available(one.device)
+    needed = COPIES * images * one.nbytes
+    if needed > free:
+        size, fits = " x ".join(map(str, one.shape)), free // (COPIES * one.nbytes)
+        raise SurefootError(
+            f"{images:,} images of {size} need {needed / 2**30:.1f} GiB at once, and {free / 2**30:.1f} are free: "
+            f"take at most {fits:,} of them (--max-images, max_images=)."
+        )
+
+
+def available(device: torch.device) -> int:
+    """Free bytes of the device, or of the machine."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    import psutil
+
+    return int(psutil.virtual_memory().available)

@@ -1,10 +1,13 @@
-"""Splits that do not fit into memory: images are read by workers while the model computes."""
+"""Images read while the model computes, where they do not fit into memory, and all at once where they do."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from ..progress import progress_bar
 from ..types import Batch, Labels
 from .collection import Source, files_of
 from .dataset import batch_indices, to_pixels
@@ -19,6 +23,8 @@ from .preprocessing import Preprocessing
 from .reading import BadImage, to_tensor
 
 logger = logging.getLogger("surefoot")
+PATIENCE = 2000  # images; fewer need no progress bar
+CHUNK = 256
 Item = tuple[int, Tensor | BadImage]
 
 
@@ -104,3 +110,32 @@ def readable(pictures: Pictures, indices: Tensor, workers: int) -> Tensor:
     if good.count(False):
         logger.warning("%d images cannot be read and are left out", good.count(False))
     return torch.tensor(good, dtype=torch.bool)
+
+
+def decode_all(pictures: Pictures, indices: Tensor, channels: int, skip_bad_images: bool) -> tuple[Tensor, Tensor]:
+    """The images at `indices` as one uint8 tensor, and which of them could be read.
+
+    Threads, not processes: Pillow decodes without Python's lock, and the pixels need not be copied.
+    """
+    images = torch.empty(len(indices), channels, *pictures.size, dtype=torch.uint8)
+    good = torch.ones(len(indices), dtype=torch.bool)
+    bad: list[BadImage] = []
+    with (
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+        progress_bar(show=len(indices) >= PATIENCE) as bar,
+    ):
+        task = bar.add_task("reading images", total=len(indices))
+        numbers = iter(enumerate(indices.tolist()))
+        while chunk := list(islice(numbers, CHUNK)):
+            for (place, _), (_, found) in zip(chunk, pool.map(pictures.__getitem__, [i for _, i in chunk]), strict=True):
+                if isinstance(found, BadImage):
+                    if not skip_bad_images:
+                        raise found
+                    bad.append(found)
+                    good[place] = False
+                else:
+                    images[place] = found
+            bar.advance(task, len(chunk))
+    if bad:
+        logger.warning("%d images cannot be read and are left out; the first is %s", len(bad), bad[0].name)
+    return images, good

@@ -12,13 +12,11 @@ from torch import Tensor
 from ..errors import SurefootError
 from ..seeds import generator
 from ..types import Batch
-from .class_maps import read_class_map, renumber_classes
-from .collection import CARVED, places
+from .collection import CARVED, places, read_class_map, renumber_classes
 from .dataset import Dataset, to_pixels
-from .fetching import refuse_remote_shards
+from .fetching import check_label, check_package, refuse_remote_shards
 from .folders import AUGMENTATION
 from .preprocessing import Preprocessing
-from .readers import check_label, check_package
 from .reading import to_rgb
 
 if TYPE_CHECKING:

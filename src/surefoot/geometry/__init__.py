@@ -24,14 +24,15 @@ from .bounds import (
 from .centres import (
     CentreCorrelations,
     CentreStability,
+    NeuralCollapse,
     centre_correlations,
     centre_stability,
     class_centres,
     class_means,
     confidence_correlation,
+    neural_collapse,
 )
 from .certificates import Certificates, certify
-from .collapse import NeuralCollapse, neural_collapse
 from .complexity import MarginTerm, SpectralComplexity, margin_term, spectral_complexity
 from .cones import (
     BiasDependence,
@@ -47,11 +48,13 @@ from .curvature import (
     Curvature,
     CurvatureByCount,
     CurvatureSpread,
+    LossLandscape,
     accuracy_by_curvature,
     curvature_by_count,
     curvature_spread,
     hessian_curvature,
     input_curvature,
+    loss_landscape,
 )
 from .features import (
     AttackPath,
@@ -68,7 +71,6 @@ from .features import (
 )
 from .fisher import FisherSpectrum, Trace, fisher_spectrum, fisher_trace, sampled_fisher_trace
 from .hessian import Eigenvalues, LossChange, exact_hessian_trace, hessian_eigenvalues, hessian_trace, loss_change_bound
-from .landscapes import LossLandscape, loss_landscape
 from .layers import LayerProjection, block_features, layer_projection, main_blocks, pca, tsne
 from .lipschitz import LocalLipschitz, RadiusEstimates, local_lipschitz, logit_radius, radius_estimates, robustness_radius
 from .planes import LossField, RepresentationPlane, far_features, far_regions, loss_field, plane_snapshots, representation_plane

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..models.logit_margins import logit_margins
+from ..models.classifier import logit_margins
 from ..types import Features, Images, Labels, Logits, check_labels
 from .evaluation import checked_labels, deterministic, prepared, slices
 from .heads import logits_at, prepared_features, weights_of

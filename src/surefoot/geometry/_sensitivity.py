@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from ..attacks.gradients import untouched
-from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
+from ..corruptions.noise import add_gaussian_noise, add_uniform_noise
 from ..errors import UnknownName, require
 from ..models.observing import head_of, observed
-from ..objectives.divergences import kl
+from ..objectives.base import kl
 from ..seeds import check_indices, derive
 from ..types import Images, Labels, finite_logits
 from ._margins import margins

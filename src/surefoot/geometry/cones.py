@@ -11,8 +11,7 @@ from ..errors import require
 from ..types import Features, Labels, check_labels
 from .centres import class_centres
 from .evaluation import slices
-from .heads import at_least_single, check_features, head_predictions, weights_of
-from .statistics import mean_and_deviation
+from .heads import at_least_single, check_features, head_predictions, mean_and_deviation, weights_of
 
 
 @dataclass(frozen=True)

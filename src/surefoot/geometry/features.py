@@ -8,18 +8,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..attacks._fgsm import fgsm
+from ..attacks._pgd import fgsm
 from ..attacks.gradients import input_gradient, untouched
 from ..attacks.norms import Ball
 from ..errors import require
 from ..models.observing import head_of, observed
 from ..types import Features, Images, Labels, Outputs, check_images, check_labels
-from .centres import KINDS, CentreCorrelations, class_centres, class_sums
-from .collapse import NeuralCollapse, collapse_of
+from .centres import KINDS, CentreCorrelations, NeuralCollapse, class_centres, class_sums, collapse_of
 from .cones import BiasDependence, ConeIndex, as_cone_index, bias_dependence_of, last_crossing
 from .evaluation import losses, slices
-from .heads import check_features, weights_of
-from .statistics import as_cosine, cosines, feature_norms, mean_and_deviation, pearson, root_mean_square
+from .heads import as_cosine, check_features, cosines, feature_norms, mean_and_deviation, pearson, root_mean_square, weights_of
 
 Attack = Callable[..., Images]  # of model, images, labels; and indices where it draws
 

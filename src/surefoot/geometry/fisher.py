@@ -12,7 +12,7 @@ from ..attacks.gradients import NoGradient
 from ..errors import require
 from ..types import Images
 from .evaluation import base_seed, deterministic, norms, prepared, slices
-from .statistics import mean_and_error
+from .heads import mean_and_error
 
 
 @dataclass(frozen=True)

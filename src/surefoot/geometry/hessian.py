@@ -30,7 +30,7 @@ from .evaluation import (
     slices,
 )
 from .fisher import Trace, fisher_trace
-from .statistics import mean_and_error
+from .heads import mean_and_error
 
 CHANGE_NOTE = (
     "Holds up to o(distance^2), for one-hot labels; Eq. 11 takes the Hessian as positive semidefinite, which it is for"

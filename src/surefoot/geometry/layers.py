@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..attacks.gradients import untouched
-from ..corruptions.levels import add_gaussian_noise
+from ..corruptions.noise import add_gaussian_noise
 from ..errors import SurefootError, UnknownName, require
 from ..models.observing import bare, evaluating, head_of, is_compiled
 from ..types import Features, Images, Labels

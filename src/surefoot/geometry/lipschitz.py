@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SurefootError, require
-from ..models.logit_margins import logit_margins
+from ..models.classifier import logit_margins
 from ..seeds import check_indices
 from ..types import Images, Labels, Logits, check_labels, finite_logits
 from .evaluation import base_seed, deterministic, gaussian, norms, prepared_batch, slices

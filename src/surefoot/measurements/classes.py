@@ -1,15 +1,16 @@
-"""How wide and how far apart the classes are in feature space, and how near to one simplex."""
+"""Classes in feature space: their centres, how wide and how far apart they are, how near to one simplex."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ..geometry._margins import class_shapes, hyperplane_distances
-from ..geometry.collapse import neural_collapse
-from ..geometry.statistics import mean_and_deviation
+from ..geometry.centres import KINDS, SCHEDULES, centre_correlations, centre_stability, neural_collapse
+from ..geometry.heads import mean_and_deviation
 from ..plain import plain
 from ..types import Batch
 from .base import Measurement, Summary, Table
@@ -18,6 +19,56 @@ from .summaries import CLASSES, means, rounded
 
 if TYPE_CHECKING:
     from .context import Context
+
+# The centre of a class in feature space: which kind tells the confidence, and whether it depends on how it is sought.
+
+
+SHORT = dict(zip(KINDS, ("means", "weights", "minimum_loss"), strict=True))
+
+
+class Centres(OfFeatures):
+    """Pearson r of confidence and cosine to class means, weight vectors and minimum-loss points.
+
+    representation-space Table 1.
+    """
+
+    def run(self, context: Context) -> Any:
+        outputs, labels = context.outputs(self.max_images)
+        found = centre_correlations(space_head(context), outputs.features, labels)
+        values = dict(zip(found.kinds, found.values.tolist(), strict=True))
+        row = {f"pearson.{SHORT[kind]}": value for kind, value in values.items()}
+        return {"values": {"centre_correlations": values}, "figures": {"centre_correlations": plain(found)}, "row": row}
+
+
+class CentreSearches(OfFeatures):
+    """Pearson r of confidence and cosine to minimum-loss points by every setting of their search.
+
+    representation-space Table 9.
+    """
+
+    def __init__(
+        self,
+        learning_rates: Sequence[float] = (0.001, 0.01, 0.1),
+        steps: Sequence[int] = (50, 100, 200),
+        schedules: Sequence[str] = SCHEDULES,
+        max_images: int | None = None,
+    ) -> None:
+        super().__init__(max_images)
+        self.learning_rates, self.steps, self.schedules = learning_rates, steps, schedules
+
+    def run(self, context: Context) -> Any:
+        outputs, _ = context.outputs(self.max_images)
+        searches = self.learning_rates, self.steps, self.schedules
+        found = centre_stability(space_head(context), outputs.features, *searches)
+        settings = zip(found.schedules, found.learning_rates, found.steps, found.values.tolist(), strict=True)
+        row = {f"pearson.{schedule} rate {rate:g} steps {count}": value for schedule, rate, count, value in settings}
+        ends = {"least_correlation": found.values.min(), "largest_correlation": found.values.max()}
+        ends |= {"least_cosine": found.least_cosine.min()}
+        values = {"centre_stability": {name: float(value) for name, value in ends.items()}}
+        return {"values": values, "figures": {"centre_stability": plain(found)}, "row": row}
+
+
+# How wide and how far apart the classes are in feature space, and how near to one simplex.
 
 
 class ClassShapes(Measurement):

@@ -17,9 +17,8 @@ from ..data.choosing import choose, chosen_rows, indices_of, taken
 from ..data.dataset import Dataset, Split, whole
 from ..errors import SurefootError
 from ..geometry.features import observed_features
-from ..models.classifier import Classifier
+from ..models.classifier import Classifier, predict
 from ..models.observing import evaluating
-from ..models.prediction import predict
 from ..objectives.base import Objective
 from ..seeds import global_seed
 from ..training.recipes import Recipe

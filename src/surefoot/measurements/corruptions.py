@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..calibration.bootstrap import estimate
-from ..corruptions.alexnet import ALEXNET, is_fair
 from ..corruptions.engine import GENERATOR, corrupt
-from ..corruptions.families import COMMON15, CORRUPTIONS, EVERY_FAMILY, FAMILIES
+from ..corruptions.families import ALEXNET, COMMON15, CORRUPTIONS, EVERY_FAMILY, FAMILIES, is_fair
 from ..corruptions.families import NAMES as ALL
-from ..corruptions.levels import add_gaussian_noise, add_uniform_noise
+from ..corruptions.noise import add_gaussian_noise, add_uniform_noise
 from ..corruptions.published import SEVERITIES, CopyReader, corrupted
 from ..errors import UnknownName, require
 from ..intervals import Estimate

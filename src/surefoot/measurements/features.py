@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.loading import load_data
 from ..geometry.cones import as_cone_index, bias_dependence, cone_index
 from ..geometry.features import feature_displacement, feature_statistics, feature_statistics_of, success_by_bin
-from ..geometry.statistics import pearson
+from ..geometry.heads import pearson
+from ..geometry.probes import STRENGTHS, linear_probe
 from ..plain import plain
 from ..types import Batch
-from .base import Measurement, Rows, Summary, Table
+from .base import Measurement, Rows, Summary, Table, Whole
 from .space import OfFeatures, chunk_features, minimum_loss_centres, space_head
 from .summaries import CLASSES, means, rounded, tensor
 
 if TYPE_CHECKING:
     from .context import Context
+
+# How useful the features are elsewhere: a linear classifier on another data set (representation-space Table 10).
+
+
+class LinearProbe(Whole):
+    """Test accuracy of logistic regression on frozen, standardised features of another data set.
+
+    The regularisation is the one of `strengths` that does best on the validation images of those data.
+    """
+
+    part = "geometry"
+
+    def __init__(self, data: str = "digits", strengths: Sequence[float] = STRENGTHS, max_images: int | None = None) -> None:
+        self.data, self.strengths, self.max_images = data, strengths, max_images
+
+    def run(self, context: Context) -> Any:
+        own = (context.recipe.data if context.recipe is not None else None) or {}
+        source: dict[str, Any] = {"root": None if self.data == "digits" else own.get("root")}
+        source["download"] = own.get("download", True)
+        height, width = getattr(context.linear, "image_size", context.data.image_size)
+        other = load_data(self.data, **source, image_size=(height, width), max_images=self.max_images)
+        found = linear_probe(context.linear, other, self.strengths, context.batch_size)
+        return {"values": {"accuracy": found.test_accuracy}}
+
 
 STEPS = 100  # from a feature to the origin
 

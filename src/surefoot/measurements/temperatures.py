@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..calibration.scoring import Scores, scores
 from ..calibration.temperature import Temperature, cross_fit_temperature, divided, fit_temperature
-from ..data.splitting import SPLITS
+from ..data.collection import SPLITS
 from ..errors import SurefootError, UnknownName
 from ..intervals import Estimate
 from ..types import Predictions

@@ -6,15 +6,82 @@ import warnings
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ..data.settings import TORCHVISION, cannot_fetch, tagged_name, timm_config, torchvision_weights
 from ..errors import SurefootError
 from ..registry import Registry
+from .classifier import Classifier
+
+# A small residual network for 32 px images that trains about 1,000 images a second on two cores.
+
+
+WIDTHS = (16, 32, 64, 128)
+
+
+class Block(nn.Module):
+    """Two 3 x 3 convolutions around a shortcut (He et al. 2016)."""
+
+    def __init__(self, width_in: int, width_out: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(width_in, width_out, 3, stride, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(width_out)
+        self.conv2 = nn.Conv2d(width_out, width_out, 3, 1, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(width_out)
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or width_in != width_out:
+            conv = nn.Conv2d(width_in, width_out, 1, stride, bias=False)
+            self.shortcut = nn.Sequential(conv, nn.BatchNorm2d(width_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.relu(self.norm1(self.conv1(x)))
+        return F.relu(self.norm2(self.conv2(y)) + self.shortcut(x))
+
+
+class SmallResNet(nn.Module):
+    """Four stages of one block; channels last, which the CPU's convolutions prefer."""
+
+    def __init__(self, num_classes: int, channels: int = 3) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels, WIDTHS[0], 3, 1, 1, bias=False)
+        self.norm = nn.BatchNorm2d(WIDTHS[0])
+        pairs = zip((WIDTHS[0], *WIDTHS), WIDTHS, strict=False)
+        self.blocks = nn.Sequential(*(Block(a, b, 1 if k == 0 else 2) for k, (a, b) in enumerate(pairs)))
+        self.fc = nn.Linear(WIDTHS[-1], num_classes)
+        self.to(memory_format=torch.channels_last)
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = F.relu(self.norm(self.conv(images.contiguous(memory_format=torch.channels_last))))
+        logits: Tensor = self.fc(self.blocks(x).mean((2, 3)))
+        return logits
+
+
+# The last layer of a classifier, changed to the number of classes, the feature space and the bias that are asked for.
+
+
+def change_head(model: Classifier, num_classes: int | None, feature_dim: int | None, bias: bool) -> None:
+    """Change the head in place; what fits already is kept.
+
+    With `feature_dim`, a ReLU and a linear layer come before the head: the pooled vector, rectified, is mapped to the feature
+    space, and the head reads that as it is (Discriminative noise, appendix H).
+    """
+    old = model.head
+    classes = num_classes or old.out_features
+    if feature_dim is not None:
+        space = nn.Linear(old.in_features, feature_dim)
+        head = nn.Linear(feature_dim, classes, bias)
+        model.module.set_submodule(model.head_name, nn.Sequential(nn.ReLU(), space, head))
+        model.head_name += ".2"
+    elif classes != old.out_features:
+        model.module.set_submodule(model.head_name, nn.Linear(old.in_features, classes, bias))
+    elif not bias:
+        old.register_parameter("bias", None)
+
 
 MODELS = Registry(
     "model",
-    [("small-resnet", "surefoot.models.small_resnet:SmallResNet", "Small residual net for 32 px, fast on a CPU")],
+    [("small-resnet", "surefoot.models.building:SmallResNet", "Small residual net for 32 px, fast on a CPU")],
 )
 TWO_HEADED = ("inception_v3", "googlenet")  # torchvision's give a second output in training unless told not to
 

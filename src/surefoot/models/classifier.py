@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..errors import require
+from ..errors import SurefootError, require
 from ..seeds import generator
-from ..types import Features, Images, Logits, Outputs
-from .observing import find_head, observed
+from ..types import Batch, Features, Images, Labels, Logits, Outputs, Predictions, check_labels
+from .observing import evaluating, find_head, observed
+
+# The gap between the right class and the best of the others, from logits.
+
+
+def logit_margins(logits: Logits, labels: Labels) -> Tensor:
+    """gamma(x) = f_y(x) - max over j != y of f_j(x)  (macs Eq. 3); of equal rivals the first, which alone gets a gradient."""
+    labels = check_labels(labels, logits.shape[1], len(logits)).unsqueeze(1)
+    others = logits.scatter(1, labels, -torch.inf).max(1).values
+    return logits.gather(1, labels).squeeze(1) - others
 
 
 class Classifier(nn.Module):
@@ -84,3 +93,38 @@ def per_channel(argument: str, value: float | Sequence[float], channels: int) ->
     values = [float(value)] * channels if isinstance(value, (int, float)) else [float(v) for v in value]
     require(len(values) == channels, argument, f"one number or {channels}", value)
     return torch.tensor(values).view(1, channels, 1, 1)
+
+
+# One pass of a model over a split.
+
+
+def predict(model: nn.Module, batches: Iterable[Batch], device: torch.device | str = "cpu") -> Predictions:
+    """Logits for every batch, in evaluation mode, gathered on the CPU."""
+    logits, labels, indices = [], [], []
+    with evaluating(model), torch.inference_mode():
+        for batch in batches:
+            logits.append(model(batch.images.to(device)).float().cpu())
+            labels.append(batch.labels.cpu())
+            indices.append(batch.indices)
+    if not logits:
+        raise SurefootError("The split has no images.")
+    return Predictions.from_logits(torch.cat(logits), torch.cat(labels), indices=torch.cat(indices))
+
+
+def transformed(batches: Iterable[Batch], change: Callable[[Batch], torch.Tensor]) -> Iterator[Batch]:
+    """The same batches with their images changed."""
+    for batch in batches:
+        yield Batch(change(batch), batch.labels, batch.indices)
+
+
+def pick_device(device: str = "auto") -> torch.device:
+    """The device to compute on: an accelerator when there is one and none is named."""
+    if device != "auto":
+        try:
+            return torch.empty(0, device=device).device
+        except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises each of them, by backend
+            reason = str(error).splitlines()[0]
+            raise SurefootError(f"device must be one that this machine has, got '{device}' ({reason})") from error
+    if torch.accelerator.is_available():
+        return torch.accelerator.current_accelerator() or torch.device("cpu")
+    return torch.device("cpu")

@@ -1,4 +1,4 @@
-"""Modules of any ending, for measurements that need logits alone."""
+"""Any module of one's own behind the face of `Classifier`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from torch import Tensor, nn
 from ..errors import SurefootError
 from ..types import Images, Logits
 from .classifier import Classifier, per_channel
+
+# Modules of any ending, for measurements that need logits alone.
+
 
 logger = logging.getLogger("surefoot")
 
@@ -53,3 +56,21 @@ def adapt_any(
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         kind = type(module).__name__
         raise SurefootError(f"{kind} cannot take images of {channels} x {height} x {width}: {reason}.") from error
+
+
+# Bring any module of your own behind the face of `Classifier`.
+
+
+def adapt(
+    module: nn.Module,
+    mean: float | Sequence[float],
+    std: float | Sequence[float],
+    image_size: int | tuple[int, int],
+    *,
+    channels: int = 3,
+) -> Classifier:
+    """Wrap a module that takes images normalised by `mean` and `std` so that it takes pixels in [0, 1].
+
+    A module that takes pixels in [0, 1] already has mean 0 and std 1. Its last linear layer is found by running it once.
+    """
+    return Classifier(module, mean, std, image_size, channels)

@@ -12,10 +12,9 @@ from torch import nn
 from ..data.settings import ModelSettings, settings_of
 from ..errors import SurefootError, UnknownName, require
 from ..seeds import global_seed
-from .building import MODELS, build_module, has_fixed_size, outline_of
+from .building import MODELS, build_module, change_head, has_fixed_size, outline_of
 from .checkpoints import load_checkpoint
 from .classifier import Classifier, per_channel
-from .heads import change_head
 from .stems import SMALL, STEMS, fitting_arguments, shrink_stem
 
 __all__ = ["MODELS", "load_model"]

@@ -12,10 +12,9 @@ from ..errors import require
 from ..types import Images, Labels, Terms
 from ..views.augmix import AugMixChains
 from ..views.table import build_view
-from .base import Objective, weighted_sum
-from .divergences import jensen_shannon
+from .base import Objective, jensen_shannon, weighted_sum
+from .cross_entropy import as_targets
 from .passes import check_batch_norm, logits_of, perturbed
-from .targets import as_targets
 
 
 class AugMix(Objective):

@@ -2,21 +2,85 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.nn import functional as F
 
 from ..errors import SurefootError, UnknownName, require
 from ..models.observing import head_of
 from ..types import Features, Images, Labels, Outputs, Terms, check_labels
-from ..views.noise import GaussianNoise
+from ..views.simple import GaussianNoise
 from ..views.table import build_view
 from .base import Objective, weighted_sum
-from .centroids import ClassMeans, class_means, with_momentum
-from .gathering import summed
 from .passes import check_batch_norm, full_precision, in_full, outputs_of, perturbed
+
+# Sums over all processes, with gradient: what a loss needs that is not a mean over images.
+
+
+class _Sum(torch.autograd.Function):
+    """The sum over processes; its gradient is the sum of the gradients that the processes give it."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        total = value.detach().clone()
+        distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].contiguous().clone()
+        distributed.all_reduce(total)
+        return total
+
+
+def summed(value: Tensor) -> Tensor:
+    """The sum of `value` over all processes; itself where there is one.
+
+    When every process has the same loss as a function of such sums, its gradient is the number of processes times too large in
+    each, and DDP's mean over processes makes it right.
+    """
+    if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
+        return value
+    result: Tensor = _Sum.apply(value)
+    return result
+
+
+# Class centroids of clean features, by batch and with momentum (discriminative-noise section 4.4).
+
+
+@dataclass(frozen=True)
+class ClassMeans:
+    """The mean feature of each class of the global batch; classes that are not in it are left out."""
+
+    present: Tensor  # class numbers, ascending
+    counts: Tensor  # images of each present class
+    means: Tensor  # present classes x dimensions, with gradient
+
+    def place_of(self, labels: Labels) -> Tensor:
+        """The row of each label's class."""
+        return torch.searchsorted(self.present, labels)
+
+
+def class_means(features: Features, labels: Labels, num_classes: int) -> ClassMeans:
+    """Means over all processes, of the classes that any of them has."""
+    sums = summed(features.new_zeros(num_classes, features.shape[1]).index_add(0, labels, features))
+    counts = summed(labels.bincount(minlength=num_classes).to(features.dtype))
+    present = counts.nonzero().flatten()
+    return ClassMeans(present, counts[present], sums[present] / counts[present, None])
+
+
+def with_momentum(means: ClassMeans, old: Tensor, seen: Tensor, momentum: float) -> Tensor:
+    """momentum * old + (1 - momentum) * batch mean for each present class, with gradient through the batch mean only.
+
+    A class that was never seen starts at its batch mean.
+    """
+    before = old[means.present].detach().to(means.means.dtype)
+    moved = momentum * before + (1 - momentum) * means.means
+    return torch.where(seen[means.present, None], moved, means.means)
+
 
 CENTROIDS = ("partial", "momentum", "batch")
 NO_BOUNDARY = 1e-6  # weights nearer than this are the same

@@ -1,4 +1,4 @@
-"""MaCS: margin and consistency supervision."""
+"""MaCS: margin and consistency supervision, alone and with AugMix."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..errors import require
-from ..models.logit_margins import logit_margins
+from ..models.classifier import logit_margins
 from ..types import Images, Labels, Logits, Terms, check_labels
-from ..views.blur import GaussianBlur
+from ..views.augmix import AugMixChains
 from ..views.combining import AnyView, Chain
-from ..views.noise import GaussianNoise
+from ..views.simple import GaussianBlur, GaussianNoise
 from ..views.table import build_view
-from .base import Objective, weighted_sum
-from .divergences import kl
+from .base import Objective, jensen_shannon, kl, weighted_sum
 from .passes import check_batch_norm, in_full, logits_of, one_pass, perturbed
+
+# MaCS: margin and consistency supervision.
 
 
 class MaCS(Objective):
@@ -73,3 +74,47 @@ def margin_loss(logits: Logits, labels: Labels, margin: float) -> Tensor:
 def blur_then_noise() -> AnyView:
     """Section 3.3: Gaussian blur, 3 x 3 with sigma from U(0.1, 2), then Gaussian noise of standard deviation 0.1."""
     return Chain([GaussianBlur((0.1, 2.0)), GaussianNoise(0.1)])
+
+
+# MaCS and AugMix in one loss (macs Tables 5 and 7).
+
+
+class MaCSAugMix(Objective):
+    """The sum of both: CE + margin_weight margin + consistency_weight D(p(x) || p(T(x))) + jsd_weight JS(p(x); p(x_1); p(x_2)).
+
+    T is MaCS's view, x_1 and x_2 are AugMix's. MaCS with AugMix as its only view is another method: `MaCS(view="augmix")`.
+    """
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        margin_weight: float = 0.1,
+        consistency_weight: float = 0.5,
+        jsd_weight: float = 12.0,
+        severity: float = 3,
+        width: int = 3,
+        alpha: float = 1.0,
+        view: Any = None,
+        batch_norm: str = "apart",
+    ) -> None:
+        super().__init__()
+        weights = {"margin_weight": margin_weight, "consistency_weight": consistency_weight, "jsd_weight": jsd_weight}
+        for name, weight in {"margin": margin, **weights}.items():
+            require(weight >= 0, name, "at least 0", weight)
+        self.margin, self.margin_weight, self.consistency_weight, self.jsd_weight = margin, *weights.values()
+        self.severity, self.width, self.alpha, self.view = severity, width, alpha, view
+        self.batch_norm = check_batch_norm(batch_norm)
+        self.perturb = blur_then_noise() if view is None else build_view(view)
+        self.mix = AugMixChains(severity, width, alpha=alpha)
+
+    def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
+        views = [perturbed(view, images, generator) for view in (self.perturb, self.mix, self.mix)]
+        clean, other, *mixed = logits_of(model, [images, *views], self.batch_norm)
+        labels = check_labels(labels, clean.shape[1], len(images))
+        return weighted_sum(
+            clean,
+            cross_entropy=(1, F.cross_entropy(clean, labels)),
+            margin=(self.margin_weight, margin_loss(clean, labels, self.margin)),
+            consistency=(self.consistency_weight, kl(clean, other).mean()),
+            jensen_shannon=(self.jsd_weight, jensen_shannon([clean, *mixed]).mean()),
+        )

@@ -1,4 +1,4 @@
-"""MAGNMA: misclassification-aware Gaussian noise smoothing with mixed augmentations."""
+"""MAGNMA: misclassification-aware Gaussian noise smoothing, with mixed augmentations, and without the awareness."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from torch.nn import functional as F
 
 from ..errors import require
 from ..types import Images, Labels, Terms, check_labels
-from ..views.mixing import MixedTone
-from ..views.noise import GaussianNoise
+from ..views.combining import MixedTone
+from ..views.simple import GaussianNoise
 from ..views.table import build_view
-from .base import Objective, weighted_sum
-from .divergences import kl, log_probabilities
+from .base import Objective, kl, log_probabilities, weighted_sum
+from .noisy import NoisyOnly
 from .passes import check_batch_norm, logits_of, perturbed
+
+# MAGNMA: misclassification-aware Gaussian noise smoothing with mixed augmentations.
 
 
 class MAGNMA(Objective):
@@ -67,3 +69,15 @@ class MAGNMA(Objective):
             divergence = torch.stack([kl(clean, other) for other in drawn]).mean(0)
             terms[name] = (weight, (trust * divergence).mean())
         return weighted_sum(clean, **terms)
+
+
+# Training on images with noise of many levels.
+
+
+class DiverseNoise(NoisyOnly):
+    """L = CE(f(x + d), y) with d ~ N(0, s^2 I) and s ~ U(0, max_std) for each image (magnma Eq. 12), or the given view."""
+
+    def __init__(self, max_std: float = 0.2, view: Any = None) -> None:
+        require(max_std >= 0, "max_std", "at least 0", max_std)
+        super().__init__(view={"name": "noise", "std": [0.0, max_std]} if view is None else view)
+        self.max_std, self.view = max_std, view

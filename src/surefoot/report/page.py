@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SurefootError, UnknownName
-from ..files import write_text
+from ..files import read_json, write_text
 from ..metrics import find
 from .advice import advice, warnings
-from .cards import cards
 from .figures import safe_json
-from .reading import read_audit
 from .sections import sections_of
 from .sections.base import models_of
-from .verdict import headline
+from .verdict import cards, headline
 from .words import change, few_percent, measure, percent, short, spoken
+
+if TYPE_CHECKING:
+    pass
+
+# Read an audit back as plain values.
+
+
+SCHEMA = 2
+
+
+def read_audit(folder: str | Path) -> dict[str, Any]:
+    """The content of `audit.json`, with the points of its figures under "points"."""
+    folder = Path(folder)
+    audit: dict[str, Any] = read_json("audit", folder / "audit.json")
+    if audit.get("schema") != SCHEMA:
+        raise SurefootError(f"'{folder / 'audit.json'}' has schema {audit.get('schema')}, and this version reads {SCHEMA}.")
+    return {**audit, "points": read_json("audit data", folder / "audit-data" / "points.json")}
+
 
 ASSETS = ("inline", "beside")
 SCRIPT = "plotly.min.js"

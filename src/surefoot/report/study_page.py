@@ -8,7 +8,7 @@ from typing import Any
 
 from ..files import write_text
 from .figures import Drawing, drawing, safe_json
-from .plots.studies import method_differences_figure, slopes_figure
+from .plots.corruptions import method_differences_figure, slopes_figure
 
 OWN_SCRIPTS = ("figures", "theme", "tables")
 

@@ -19,7 +19,7 @@ from ..objectives.methods import load_method
 from ..schemas import defaults_of
 from ..training.loop import fit
 from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS, Recipe
-from .jobs import Measure
+from .engines import Measure
 from .schema import AXES, Study
 
 PLACE = ("root", "workers", "memory_gib", "download")  # where the data are and how they are read, not what they are

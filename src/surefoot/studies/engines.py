@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,21 +11,68 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Protocol
+from typing import Any, Protocol
 
+from ..cluster import RETRIES, connect
 from ..errors import SurefootError, require
-from ..files import inside, write_text
+from ..files import inside, write_json, write_text
 from ..registry import Registry
-from .jobs import DONE, Job, Outcome, write_job
+
+# What a worker is told, and how it came out: plain values that go into a file and to another machine, without torch.
+
+
+DONE, FAILED = b"done\n", b"failed\n"  # what a worker says when a job has ended
+Measure = tuple[str, dict[str, Any]]  # the name of a measurement, and all of its options
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is left to do of a cell; paths are absolute, since a worker may start elsewhere."""
+
+    cell: str
+    recipe: str  # YAML
+    data_label: str
+    trained: bool
+    measure: dict[str, Measure]
+    results: str
+    work: str
+    threads: int = 1
+    device: str = "auto"
+    processes: int = 1
+
+    @property
+    def log(self) -> Path:
+        return Path(self.work) / "logs" / f"{self.cell}.log"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended."""
+
+    cell: str
+    ok: bool
+    seconds: float
+    log: Path
+    said: str = ""  # the last line of the log of a cell that failed
+
+
+def write_job(path: Path, job: Job) -> None:
+    write_json(path, json.loads(json.dumps(asdict(job), default=list)))
+
+
+def read_job(path: Path) -> Job:
+    given = json.loads(path.read_text(encoding="utf-8"))
+    return replace(Job(**given), measure={label: (name, options) for label, (name, options) in given["measure"].items()})
+
 
 ENGINES = Registry(
     "engine",
     [
         ("local", "surefoot.studies.engines:Local", "Processes on this machine, its cores divided among them"),
-        ("ray", "surefoot.studies.ray_engine:OnRay", "Tasks on an existing Ray cluster (pip install surefoot[ray])"),
+        ("ray", "surefoot.studies.engines:OnRay", "Tasks on an existing Ray cluster (pip install surefoot[ray])"),
         ("here", "surefoot.studies.engines:Here", "This very process, one cell after the other, for debugging"),
     ],
 )
@@ -177,3 +225,39 @@ def find_engine(name: str, jobs: int, **options: float) -> Engine:
     except TypeError as error:
         raise SurefootError(f"Engine '{name}' does not take {', '.join(options)}.") from error
     return engine
+
+
+# Cells as Ray tasks: resources declared, tried again on another node when one dies, results in a shared folder.
+
+
+@dataclass(frozen=True)
+class OnRay:
+    """At most `jobs` cells at a time on the cluster that RAY_ADDRESS names, or on the one that runs on this machine.
+
+    Results and work folders must be on storage that every node sees under the same path. A cell that was begun on a node that
+    died goes on from its last epoch on another. A cell that fails by itself is not tried again.
+    """
+
+    jobs: int = 1
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.jobs >= 1, "jobs", "at least 1", self.jobs)
+        require(self.gpus >= 0, "gpus", "at least 0", self.gpus)
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        ray = connect()
+        task = ray.remote(max_retries=RETRIES, retry_exceptions=False)(run_in_process)
+        left = list(jobs)
+        running: dict[Any, Job] = {}
+        while left or running:
+            while left and len(running) < self.jobs:
+                job = left.pop(0)
+                running[task.options(num_cpus=job.threads, num_gpus=self.gpus, name=job.cell).remote(job)] = job
+            done, _ = ray.wait(list(running), num_returns=1)
+            for reference in done:
+                job = running.pop(reference)
+                try:
+                    yield ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    yield Outcome(job.cell, False, 0.0, job.log, str(error).strip().splitlines()[-1])

@@ -10,10 +10,9 @@ from typing import Any
 
 from ..errors import UnknownName
 from ..metrics import Metric, of_column
-from .layout import Entry, Table, as_pair
+from .layout import Entry, Table, Wins, as_pair
 from .schema import AXES, Study
 from .statistics import Difference
-from .winning import Wins
 
 NOISE, UNKNOWN = "≈", "?"
 SPELLED = {letter: rf"\{letter}" for letter in "&%$#_{}"}  # letters that mean something else in LaTeX

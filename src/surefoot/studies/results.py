@@ -10,7 +10,7 @@ from ..errors import NotFound
 from ..files import inside, read_json, write_json
 from ..plain import plain
 from .cells import Cell, whole
-from .jobs import Measure
+from .engines import Measure
 
 CELLS = "cells"
 Record = dict[str, Any]

@@ -15,8 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElap
 from ..errors import SurefootError
 from ..progress import duration, progress_bar
 from .cells import Cell
-from .engines import Engine
-from .jobs import Job, Outcome
+from .engines import Engine, Job, Outcome
 from .results import Results
 from .worker import job_of
 

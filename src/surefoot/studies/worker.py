@@ -23,13 +23,13 @@ from ..auditing.passes import measure as measured
 from ..data.dataset import Dataset
 from ..measurements.context import Context
 from ..measurements.registry import build, validation_only
-from ..models.prediction import pick_device
+from ..models.classifier import pick_device
 from ..registry import search_current_folder
 from ..training.recipes import Recipe
 from ..version import VERSION
 from .cell_runs import Beside, alone, run_folder, train
 from .cells import Cell, measure_digest, whole
-from .jobs import DONE, FAILED, Job, read_job
+from .engines import DONE, FAILED, Job, read_job
 from .results import Results
 
 SAMPLE_SEED = 0  # every cell sees the same test images, so that differences are paired

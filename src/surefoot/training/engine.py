@@ -16,10 +16,24 @@ from ..errors import SurefootError, require
 from ..models.classifier import Classifier
 from ..objectives.base import NotFinite, Objective
 from ..seeds import generator, reseed, sharded
-from ..types import Batch, Terms
+from ..types import Batch, Images, Labels, Terms
 from .optimisation import build_optimiser, build_schedule
 from .processes import share_of
-from .step import Step
+
+# Model and objective as one module with a single forward, which is what a wrapper such as DDP needs to see.
+
+
+class Step(nn.Module):
+    """The forward pass of a training step."""
+
+    def __init__(self, model: nn.Module, objective: Objective) -> None:
+        super().__init__()
+        self.model = model
+        self.objective = objective
+
+    def forward(self, images: Images, labels: Labels, generator: torch.Generator | None = None) -> Terms:
+        terms: Terms = self.objective(self.model, images, labels, generator=generator)
+        return terms
 
 
 @dataclass

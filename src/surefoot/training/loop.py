@@ -11,15 +11,13 @@ from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
 from ..data.timm_sets import IterableSplit
 from ..errors import SurefootError
-from ..models.classifier import Classifier
-from ..models.prediction import pick_device
+from ..models.classifier import Classifier, pick_device
 from ..objectives.base import Objective
 from ..objectives.methods import build_objective
 from ..schemas import any_spelling
 from ..seeds import generator, global_seed
-from .checkpointing import Progress, load_state, save_state
+from .checkpointing import History, Progress, load_state, save_state
 from .engine import Engine, build_engine
-from .history import History
 from .precision import choose_precision
 from .processes import accelerated
 from .recipes import Recipe, training_option_names

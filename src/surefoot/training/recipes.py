@@ -13,11 +13,11 @@ import torch
 import yaml
 
 from ..data.augmentation import Augmentation
+from ..data.collection import SPLITS
 from ..data.dataset import Dataset
 from ..data.fetching import local_data, refuse_remote_model
 from ..data.loading import load_data
 from ..data.settings import ModelSettings, settings_of
-from ..data.splitting import SPLITS
 from ..errors import NotFound, SurefootError
 from ..models.classifier import Classifier
 from ..models.loading import load_model

@@ -19,8 +19,7 @@ from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
 from ..objectives.base import Objective
 from ..schemas import check_keys
-from .checkpointing import BEST, STATE, clear_state
-from .history import Epoch
+from .checkpointing import BEST, STATE, Epoch, clear_state
 from .recipes import Recipe, read_recipe
 
 logger = logging.getLogger("surefoot")

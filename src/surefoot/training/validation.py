@@ -8,10 +8,8 @@ from torch import nn
 from ..calibration.bins import reliability
 from ..data.dataset import Dataset
 from ..errors import NotFiniteScores, SurefootError, UnknownName, require
-from ..models.classifier import Classifier
-from ..models.prediction import predict
-from .checkpointing import Progress
-from .history import Epoch
+from ..models.classifier import Classifier, predict
+from .checkpointing import Epoch, Progress
 
 KEEP = ("last", "best")
 

@@ -2,14 +2,9 @@
 
 from .augmix import AugMixChains
 from .base import View
-from .blur import GaussianBlur
-from .combining import Chain, OneOf
-from .compression import JPEG
-from .mixing import MixedTone
-from .motion import RotateTranslate, Shear
-from .noise import GaussianNoise
+from .combining import Chain, MixedTone, OneOf
+from .simple import JPEG, AutoContrast, Equalize, GaussianBlur, GaussianNoise, Posterize, RotateTranslate, Shear, Solarize
 from .table import build_view
-from .tones import AutoContrast, Equalize, Posterize, Solarize
 
 __all__ = [
     "JPEG",

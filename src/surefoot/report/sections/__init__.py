@@ -14,8 +14,7 @@ def sections_of(models: Sequence[Model]) -> list[Section]:
     from .classes import classes_section, groups_section, mistakes_section
     from .corruptions import corruptions_section
     from .geometry import geometry_section
-    from .measurements import measurements_section
-    from .provenance import provenance_section
+    from .provenance import measurements_section, provenance_section
 
     order: list[Callable[[Sequence[Model]], Section | None]] = [
         *(reliability_section, corruptions_section, attacks_section, geometry_section, measurements_section, classes_section),

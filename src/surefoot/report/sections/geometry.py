@@ -1,18 +1,349 @@
-"""Why it is robust or not: one number for each measurement, and the figures of the papers."""
+"""Why it is robust or not: numbers and figures of margins, layers, curvature and bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...metrics import facts
-from ..words import short, spoken
-from .base import Model, Section
-from .bounds import bound_drawings
-from .curvature import curvature_drawings
-from .features import feature_drawings
-from .layers import layer_drawings
-from .margins import margin_drawings
+from ..figures import Drawing, drawing
+from ..words import attack_name, short, spoken
+from .base import Kind, Model, Section, drawings_of, geometry_of, owner
+
+if TYPE_CHECKING:
+    from plotly import graph_objects as go
+
+# Figures of margins: how far images are from another class, and what a little noise does to that.
+
+
+LOGITS = (
+    "How the margin (right logit minus the best other), the norm of the logits and the largest logit are spread over images: "
+    "margins below 0 are wrong, and large logits make confident predictions, right or wrong."
+)
+RATIO = (
+    "Each point is an image: its margin against how far noise moves its logits. Far above the line an image bears more noise "
+    "than most, below 0 it is wrong already."
+)
+MOVED = (
+    "Each point is an image: how far noise of {0[std]:g} moves its logits and its probabilities. Points on the right that stay "
+    "low are moved but predicted alike."
+)
+RADII = "How far away another class is from each image, by two estimates: larger is safer, and nothing is certified."
+STABILITY = (
+    "Each point is an image: how often noise leaves its features within a distance of {0[distance]:g}, and how much the loss "
+    "changes where they leave. Right and low is stable."
+)
+DISTANCES = "How far the features of each image are from the nearest boundary of its class: left of the line is wrong."
+SLOPES = (
+    "Each point is an image: how steeply its lead over another class falls, and how far away that class is if the slope "
+    "stays as it is; up and left is safer, and nothing is certified."
+)
+
+
+def margin_drawings(models: Sequence[Model]) -> list[Drawing]:
+    """Up to seven figures for each model that has the points."""
+    from ..plots.features import (
+        hyperplane_distance_figure,
+        local_lipschitz_figure,
+        logit_statistics_figure,
+        margin_ratio_figure,
+        noise_stability_figure,
+        radius_estimates_figure,
+        sensitivity_figure,
+    )
+
+    kinds = (
+        Kind("logits", "logits", "Margin and size of the logits", LOGITS, logit_statistics_figure),
+        Kind(
+            "sensitivity",
+            "margin-ratio",
+            "Margin and sensitivity",
+            RATIO,
+            lambda p: margin_ratio_figure({**p, "sensitivities": p["values"]}),
+        ),
+        Kind("sensitivity", "sensitivity", "What noise moves", MOVED, sensitivity_figure),
+        Kind("radii", "radii", "Estimated radius", RADII, radius_estimates_figure),
+        Kind("stability", "stability", "Stability of features and loss", STABILITY, noise_stability_figure),
+        Kind("hyperplanes", "hyperplanes", "Distance to the boundary", DISTANCES, hyperplane_distance_figure),
+        Kind("slopes", "slopes", "Slope and distance to another class", SLOPES, local_lipschitz_figure),
+    )
+    return drawings_of(models, kinds)
+
+
+# Figures of layers: where classes begin to come apart, clean and noisy (discriminative-noise Fig. 1, 12, 13, Thm 6.3).
+
+
+CLASSES = (
+    "Images by class (colour) at layers from first to last, clean above and with Gaussian noise of {0[level]:g} below: good "
+    "layers keep the clusters apart in both rows. How far apart means nothing in t-SNE."
+)
+SEPARATION = (
+    "How separate pairs of classes are at each layer, estimated from below: at log 2 they do not overlap at all; the other "
+    "line is what the last layer forces on those before it, and says nothing at 0."
+)
+
+
+def layer_drawings(models: Sequence[Model]) -> list[Drawing]:
+    """Two figures for each model that has the points."""
+    from ..plots.layers import layer_projection_figure, separation_by_layer_figure
+
+    kinds = (
+        Kind("layers", "layers", "Classes at each layer", CLASSES, with_inner_names(layer_projection_figure)),
+        Kind(
+            "separation",
+            "separation",
+            "Separation of classes by layer",
+            SEPARATION,
+            with_inner_names(separation_by_layer_figure),
+        ),
+    )
+    return drawings_of(models, kinds)
+
+
+def with_inner_names(draw: Callable[..., go.Figure]) -> Callable[[dict[str, Any]], go.Figure]:
+    """The figure with short names of blocks."""
+    return lambda points: draw({**points, "blocks": inner_names(points["blocks"])})
+
+
+def inner_names(names: Sequence[str]) -> list[str]:
+    """Names of layers without the part that all begin with: `module.blocks.0` is blocks.0 where all are inside `module`."""
+    paths = [name.split(".") for name in names]
+    while paths and all(len(path) > 1 and path[0] == paths[0][0] and path[1].isidentifier() for path in paths):
+        paths = [path[1:] for path in paths]
+    return [".".join(path) for path in paths]
+
+
+# Figures of the loss around images: how sharply it bends, how far it can change, and maps of it.
+
+
+SPREAD = "How curvature is spread over the nine tenths of the images with the lowest: the box holds the middle half of them."
+ACCURACY = "Accuracy under noise on the images where the loss bends least: a line that falls says that flat images are safer."
+COUNTS = (
+    "Mean curvature of images by how often they were right in ten noisy draws; it falls to the right where what bends "
+    "more is wrong more often."
+)
+HISTOGRAM = (
+    "How many images have which curvature of the loss: to the left is flat, which is robust. From the Hessian itself it is "
+    "measured on fewer images, and nets with kinks differ there."
+)
+TRACES = "How much the prediction depends on small changes of each image: to the left is steadier."
+CHANGE = (
+    "How much the loss of each image can grow within a distance of {0[distance]:g}, against what its slope alone would say: "
+    "height above the dashed line is curvature."
+)
+MAPS = (
+    "The loss around two images (dots), upwards along its gradient and sideways across it: even colours are a smooth loss, in "
+    "two directions of thousands."
+)
+
+
+def curvature_drawings(models: Sequence[Model]) -> list[Drawing]:
+    """All models in one figure where they can be compared, and maps and groups of each."""
+    from ..plots.curvature import (
+        accuracy_by_curvature_figure,
+        curvature_by_count_figure,
+        curvature_figure,
+        curvature_spread_figure,
+        landscape_map_figure,
+        loss_change_figure,
+        trace_figure,
+    )
+
+    found: list[Drawing] = []
+    held = {model.name: each for model in models if "by_count" in (each := geometry_of(model).get("curvature") or {})}
+    if held:
+        figure = accuracy_by_curvature_figure({name: each["accuracy"] for name, each in held.items()})
+        found.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", ACCURACY, figure))
+        for place, model in enumerate(models):
+            if model.name in held:
+                figure = curvature_by_count_figure(held[model.name]["by_count"])
+                title = f"Curvature by right predictions{owner(model, models)}"
+                found.append(drawing(f"curvature-by-count-{place}", title, COUNTS, figure))
+        figure = curvature_spread_figure({name: each["spread"] for name, each in held.items()})
+        found.append(drawing("curvature-spread", "Spread of curvature", SPREAD, figure))
+        found.append(drawing("curvature", "Distribution of curvature", HISTOGRAM, curvature_figure(bends(models))))
+    traces = {model.name: each for model in models if (each := geometry_of(model).get("fisher"))}
+    if traces:
+        found.append(drawing("fisher", "Distribution of the Fisher trace", TRACES, trace_figure(traces)))
+    kinds = (
+        Kind("loss_change", "loss-change", "How far the loss can change", CHANGE, loss_change_figure),
+        Kind("landscape", "landscape", "The loss around images", MAPS, landscape_map_figure),
+    )
+    return [*found, *drawings_of(models, kinds)]
+
+
+def bends(models: Sequence[Model]) -> dict[str, dict[str, Any]]:
+    """The curvature of every model, and its Hessian's where that was measured."""
+    found: dict[str, dict[str, Any]] = {}
+    for model in models:
+        points = geometry_of(model)
+        if points.get("curvature"):
+            found[model.name] = points["curvature"]
+        if points.get("hessian"):
+            found[f"{model.name}, fewer images"] = points["hessian"]
+    return found
+
+
+# Figures of what theorems say: certificates, bounds, and terms to compare models by.
+
+
+CERTIFIED = (
+    "Share of the images that the smoothed classifier gets right for certain, whatever changes them by less than the radius: "
+    "a line that falls late is good."
+)
+EIGENVALUES = (
+    "Two bounds on how sharply the loss bends and the curvature that was measured; they assume a quadratic loss, which no "
+    "network has, and often exclude each other."
+)
+BOUND = (
+    "A bound on the share of class {0[class]} outside a ball around its centre, and the parts it is the sum of: above the line "
+    "at 1 it is vacuous, since no share is larger."
+)
+LAYERS = (
+    "How much each layer can stretch what enters it (spectral) and how large it is in all (Frobenius), which R_f is made of; "
+    "shortcuts and attention are not counted."
+)
+TERMS = "The margin term of each model, as a logarithm: smaller is better within one architecture; it is no bound."
+
+
+def bound_drawings(models: Sequence[Model]) -> list[Drawing]:
+    """Certificates and terms of all models in one figure each, and the bounds of each model."""
+    from ..plots.curvature import (
+        certificates_figure,
+        curvature_bounds_figure,
+        mapping_bound_figure,
+        margin_term_figure,
+        spectral_complexity_figure,
+    )
+
+    def norms(points: dict[str, Any]) -> go.Figure:
+        return spectral_complexity_figure({**points, "names": inner_names(points["names"])})
+
+    found = []
+    certified = {model.name: each for model in models if (each := geometry_of(model).get("certificates"))}
+    if certified:
+        found.append(drawing("certificates", "Certified accuracy", CERTIFIED, certificates_figure(certified)))
+    for place, model in enumerate(models):
+        if bounds := geometry_of(model).get("eigenvalue_bounds"):
+            figure = curvature_bounds_figure(bounds, geometry_of(model).get("curvature"))
+            title = f"Bounds on the curvature{owner(model, models)}"
+            found.append(drawing(f"eigenvalues-{place}", title, EIGENVALUES, figure))
+    kinds = (
+        Kind("mapping", "mapping", "Bound on the mapping error", BOUND, mapping_bound_figure),
+        Kind("complexity", "complexity", "Norms of the layers", LAYERS, norms),
+    )
+    found += drawings_of(models, kinds)
+    held = {model.name: geometry_of(model).get("complexity") or {} for model in models}
+    terms = {name: points for name, points in held.items() if points.get("log_term") is not None}
+    if len(terms) > 1:
+        found.append(drawing("margin-term", "Margin term", TERMS, margin_term_figure(terms)))
+    return found
+
+
+# Figures of the representation space: features, class centres, cones, biases, collapse, attacks on them, the plane.
+
+
+SCATTER = (
+    "Each point is an image: how large its features are, how well they point at the centre of their class, and in "
+    "colour how sure the model is. Where colour follows height alone, confidence is a matter of direction."
+)
+SUCCESS = (
+    "How many images point how well at their class centre, and how many of the right ones {0[by]} breaks in each "
+    "bin. The usual result: what points elsewhere is broken first."
+)
+FEATURES_MOVED = "How far the attack moves the features of each image, against their size; the cross is the mean."
+PLANE = (
+    "The whole representation space of a model with two or three features: regions of classes, lines of equal "
+    "confidence, and the ways that PGD drives some images; red rays enclose high confidence."
+)
+FIELD = (
+    "The loss of class {0[class]} over a space of two features: arrows point uphill, the cross is its lowest point, the white "
+    "line the border of its region, the orange one the way that PGD drives an image."
+)
+CONES = (
+    "Features are shrunk towards the origin in {0[steps]} steps: at which step the predicted class changes first. Where all "
+    "are full cones, the class depends on the direction of features alone."
+)
+BIAS = "The bias of each class in the last layer, and which share of its right predictions changes without it."
+CENTRES = (
+    "How well the cosine to each kind of class centre tells the confidence: the kind with the largest r is the centre that the "
+    "model acts by."
+)
+STABLE = (
+    "Class centres found with other learning rates, steps and schedules: cosines near 1 say that they point the same way, so "
+    "that numbers about centres do not hang on how they were sought."
+)
+COLLAPSE = "How far features and weights are from single points, equally long and equally far apart: 0 is complete collapse."
+WIDTHS = (
+    "How wide each class is (dispersion) and how near its nearest image comes to a boundary (margin): narrow classes far from "
+    "it are good, and a signed margin below 0 has an image on the wrong side."
+)
+
+
+def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
+    """Up to eleven figures for each model that has the points."""
+    from ..plots.features import (
+        bias_dependence_figure,
+        centre_correlation_figure,
+        centre_stability_figure,
+        class_shapes_figure,
+        cone_index_figure,
+        feature_displacement_figure,
+        feature_scatter_figure,
+        neural_collapse_figure,
+        success_by_bin_figure,
+    )
+    from ..plots.planes import loss_field_figure, plane_figure
+
+    kinds = (
+        Kind(
+            "features",
+            "features",
+            "Size, direction and confidence",
+            SCATTER,
+            lambda p: feature_scatter_figure(p, p["confidence"]),
+        ),
+        Kind("features", "success", "Direction and attack success", SUCCESS, success_by_bin_figure, success_of),
+        Kind(
+            "perturbation",
+            "displacement",
+            "How far an attack moves features",
+            FEATURES_MOVED,
+            feature_displacement_figure,
+            lambda p: p if "feature_rms_mean" in p else None,  # audits of before have other points
+        ),
+        Kind(
+            "plane",
+            "plane",
+            "The plane of features",
+            PLANE,
+            lambda p: plane_figure(p["plane"], p["path"], p.get("angles")),
+        ),
+        Kind(
+            "plane",
+            "field",
+            "The loss over the plane",
+            FIELD,
+            lambda p: loss_field_figure(p, p["path"]),
+            lambda p: {**p["field"], "path": p["field_path"]} if p.get("field") else None,
+        ),
+        Kind("cones", "cones", "Cones around the origin", CONES, cone_index_figure),
+        Kind("bias", "bias", "Predictions that rest on the bias", BIAS, bias_dependence_figure),
+        Kind("centre_correlations", "kinds", "Kinds of class centres", CENTRES, centre_correlation_figure),
+        Kind("centre_stability", "centres", "Centres over optimiser settings", STABLE, centre_stability_figure),
+        Kind("neural_collapse", "collapse", "Distance from neural collapse", COLLAPSE, neural_collapse_figure),
+        Kind("class_shapes", "shapes", "Width and margin of classes", WIDTHS, lambda p: class_shapes_figure(p, p["names"])),
+    )
+    return drawings_of(models, kinds)
+
+
+def success_of(features: dict[str, Any]) -> dict[str, Any] | None:
+    """The bins of an audit that attacked, and the name of the attack."""
+    success = features.get("success")
+    return {**success, "by": attack_name(features["broken_by"])} if success else None
+
+
+# Why it is robust or not: one number for each measurement, and the figures of the papers.
 
 
 def geometry_section(models: Sequence[Model]) -> Section:

@@ -1,4 +1,4 @@
-"""How it was made, and how to make it again."""
+"""How it was made, how to make it again, and measurements beyond those of the page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,26 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from ...auditing.frames import leaves
 from ..words import Audit
 from .base import Model, Section
+
+# Measurements beyond those of the page: the user's own, and others that were asked for.
+
+
+def measurements_section(models: Sequence[Model]) -> Section | None:
+    """A row for each number of each model; None where nothing was measured beyond the page."""
+    rows = [
+        {"label": label, "model": model.name, "number": ".".join(words), "value": value, "low": low, "high": high}
+        for label in dict.fromkeys(label for model in models for label in model.audit.get("measurements") or {})
+        for model in models
+        for words, value, low, high in leaves((model.audit.get("measurements") or {}).get(label, {}))
+    ]
+    return Section("measurements", "Your measurements", {"rows": rows, "several": len(models) > 1}) if rows else None
+
+
+# How it was made, and how to make it again.
+
 
 MACHINE = ("download", "memory_gib", "workers", "skip_bad_images")  # settings of where it ran, not of what was seen
 

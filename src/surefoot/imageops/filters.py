@@ -1,7 +1,4 @@
-"""Separable filters and resizings as products with two matrices: rows @ image @ columns.
-
-Borders are part of the matrix, so that any kernel fits any image, and small images cost a few microseconds.
-"""
+"""Filters of whole batches: Gaussian blur by matrices or by a small kernel, convolution by FFT, fast separable sums."""
 
 from __future__ import annotations
 
@@ -10,8 +7,16 @@ from functools import lru_cache
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
+from ..errors import require
 from ..types import Images
+from .tone import per_image
+
+# Separable filters and resizings as products with two matrices: rows @ image @ columns.
+#
+# Borders are part of the matrix, so that any kernel fits any image, and small images cost a few microseconds.
+
 
 BORDERS = ("edge", "mirror", "reflect")  # aaa|abc, cb|abc (the edge is not repeated), ba|abc
 
@@ -135,3 +140,82 @@ def low_rank(kernel: Tensor, tolerance: float = 1e-6) -> list[tuple[Tensor, Tens
     left, sizes, right = torch.linalg.svd(kernel.double())
     kept = int((sizes > tolerance * sizes[0]).sum())
     return [(left[:, n] * math.sqrt(sizes[n]), right[n] * math.sqrt(sizes[n])) for n in range(kept)]
+
+
+# Gaussian blur of whole batches, as a product with one matrix for the rows and one for the columns.
+
+
+def gaussian_kernel(sigma: float, truncate: float = 4.0) -> Tensor:
+    """Taps of a normalised Gaussian out to `truncate` standard deviations (odd count)."""
+    radius = int(truncate * sigma + 0.5)
+    offsets = torch.arange(-radius, radius + 1, dtype=torch.float64)
+    taps = torch.exp(-0.5 * (offsets / sigma) ** 2)
+    return taps / taps.sum()
+
+
+@lru_cache(maxsize=64)
+def gaussian_matrix(side: int, sigma: float, truncate: float = 4.0, border: str = "edge") -> Tensor:
+    """The Gaussian as a side x side matrix with one of separable's borders; sigma 0 changes nothing."""
+    taps = gaussian_kernel(sigma, truncate) if sigma > 0 else torch.ones(1, dtype=torch.float64)
+    return filter_matrix(taps, side, border)
+
+
+def gaussian_blur(images: Images, sigma: float, truncate: float = 4.0) -> Images:
+    """Blur every channel with the same Gaussian; edge pixels are repeated beyond the border."""
+    if int(truncate * sigma + 0.5) == 0 or images.numel() == 0:
+        return images.clone()
+    rows, columns = (gaussian_matrix(side, sigma, truncate) for side in images.shape[2:])
+    return apply(rows, images, columns)
+
+
+# Gaussian blur with a small kernel and a standard deviation for each image, as torchvision's `gaussian_blur` for one.
+
+
+def small_blur(images: Images, sigma: Tensor, size: int = 3) -> Images:
+    """Blur each image with a `size` x `size` Gaussian of its own sigma; the image is reflected at its border.
+
+    Sums of shifted slices: a grouped convolution with a kernel for each image is many times slower on a CPU.
+    """
+    require(size % 2 == 1 and size > 0, "size", "odd and positive", size)
+    radius = size // 2
+    require(min(images.shape[2:]) > radius, "images", f"larger than {radius} pixels", tuple(images.shape[2:]))
+    offsets = torch.arange(radius + 1, dtype=images.dtype, device=images.device)
+    taps = torch.exp(-0.5 * (offsets / per_image(sigma, images).flatten(1)) ** 2)
+    taps = taps / (taps[:, :1] + 2 * taps[:, 1:].sum(1, keepdim=True))
+    for dimension in (2, 3):
+        padding = (0, 0, radius, radius) if dimension == 2 else (radius, radius, 0, 0)
+        padded, length = F.pad(images, padding, mode="reflect"), images.shape[dimension]
+        images = images * taps[:, 0].view(-1, 1, 1, 1)
+        for k in range(1, radius + 1):
+            pair = padded.narrow(dimension, radius - k, length) + padded.narrow(dimension, radius + k, length)
+            images = images.addcmul_(pair, taps[:, k].view(-1, 1, 1, 1))
+    return images
+
+
+# Convolution with large kernels, or with another kernel for each image, by the fast Fourier transform.
+
+
+def correlate(padded: Images, kernels: Tensor) -> Images:
+    """out[y, x] = sum of kernel[i, j] * padded[y + i, x + j], where the kernel lies inside the padded images.
+
+    `kernels` is 1 or batch x 1 x height x width.
+    """
+    size = tuple(good_length(side) for side in padded.shape[2:])
+    height, width = (side - k + 1 for side, k in zip(padded.shape[2:], kernels.shape[2:], strict=True))
+    spectrum = torch.fft.rfft2(padded, s=size)
+    spectrum *= torch.fft.rfft2(kernels.to(padded), s=size).conj()
+    whole: Images = torch.fft.irfft2(spectrum, s=size)
+    return whole[..., :height, :width]
+
+
+def good_length(side: int) -> int:
+    """The next even number whose prime factors are 2, 3 and 5: transforms of such lengths are quick."""
+    length = side + side % 2
+    while True:
+        rest = length
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return length
+        length += 2
