@@ -337,12 +337,12 @@ def test_data_that_moved_and_defaults_that_changed(tmp_path, monkeypatch):
 def test_a_cell_goes_on_in_the_precision_it_was_begun_in(tmp_path, monkeypatch):
     """On a machine where `auto` takes another, a new measurement finds the weights that are there."""
     one = {"methods": {"cross-entropy": "cross-entropy"}}
-    monkeypatch.setattr("surefoot.training.engine.has_bf16_units", lambda: True)
+    monkeypatch.setattr("surefoot.training.precision.has_bf16_units", lambda: True)
     first = cells(tmp_path, **one)
     assert run(first, tmp_path)[0].failed == []
     weights = tmp_path / "work" / "runs" / first[0].name / "model.safetensors"
     before = weights.read_bytes()
-    monkeypatch.setattr("surefoot.training.engine.has_bf16_units", lambda: False)
+    monkeypatch.setattr("surefoot.training.precision.has_bf16_units", lambda: False)
     assert run(cells(tmp_path, **one, measure={"clean": {}, "logits": {}}), tmp_path)[0].failed == []
     assert weights.read_bytes() == before
     assert "precision: bf16" in (weights.parent / "recipe.yaml").read_text()
