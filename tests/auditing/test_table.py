@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import surefoot as sf
-from surefoot.auditing.depths import DEPTHS
+from surefoot.auditing.depths import DEPTHS, Depth
 from surefoot.auditing.table import conditions_in, read_table, write_table
 from surefoot.errors import NotFound, UnknownName
 
@@ -245,3 +245,17 @@ def test_tables_are_compared_with_torch_out_of_reach(folder):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 15
+
+
+def test_two_measurements_of_one_column_overwrite_nothing(run, digits):
+    few = {"max_images": 12}
+    noise, alone = {"draws": 2, "curvature_draws": 2, **few}, {"draws": 4, **few}
+    both = sf.audit(run.predictor, digits, depth=Depth("both", {"curvature-noise": noise, "curvature": alone}), progress=False)
+    one = sf.audit(run.predictor, digits, depth=Depth("one", {"curvature": alone}), progress=False)
+    ours, theirs = both.table("clean"), one.table("clean")
+    np.testing.assert_allclose(ours["curvature.curvature"], theirs["curvature"], rtol=1e-6)
+    measured = ours["curvature"].dropna()
+    assert len(measured) == 12
+    assert not np.allclose(measured, theirs["curvature"].dropna())
+    assert both.geometry.measured["curvature"] == pytest.approx(measured.mean(), rel=1e-5)
+    assert both.geometry.measured["curvature.curvature"] == pytest.approx(theirs["curvature"].mean(), rel=1e-5)

@@ -46,7 +46,18 @@ from ..training.processes import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
 from .depths import Depth, find_depth
-from .passes import AuditTable, Worker, clean_predictions, first_plan, run_tasks, run_whole, summaries, weight, whole_plan
+from .passes import (
+    AuditTable,
+    Worker,
+    added_columns,
+    clean_predictions,
+    first_plan,
+    run_tasks,
+    run_whole,
+    summaries,
+    weight,
+    whole_plan,
+)
 from .plan import Plan, Task, read_plan, refuse_other
 from .result import DATA, Audit, Geometry
 from .store import PAUSE, Store, name_of, share_of_work
@@ -226,7 +237,7 @@ def begin(
     plan = read_plan(folder) if folder is not None and unfinished else None
     if plan is not None and folder is not None and not overwrite and rank == 0:
         refuse_other(plan, about, folder)
-    schema = schema_of([name for each in measurements.values() for name in each.adds], context.data.num_classes)
+    schema = schema_of(added_columns(measurements), context.data.num_classes)
     if plan is not None and plan.about == about:
         return Store(plan, schema, {}, folder)
     if rank and folder is not None:
@@ -303,8 +314,8 @@ def assemble(
             parts[part] = (*parts[part], *summary.values) if part in parts else summary.values
             about_data += summary.notes
         elif part == "geometry":
-            measured |= summary.values
-            drawn |= summary.figures
+            measured |= {f"{label}.{key}" if key in measured else key: value for key, value in summary.values.items()}
+            drawn |= {f"{label}.{key}" if key in drawn else key: figure for key, figure in summary.figures.items()}
             remarks += summary.notes
         elif part == "figures":
             figures |= summary.figures

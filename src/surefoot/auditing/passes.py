@@ -23,7 +23,7 @@ from ..data.choosing import chunks_of
 from ..data.dataset import TensorSplit
 from ..data.streaming import StreamedSplit
 from ..errors import SurefootError, UnknownName
-from ..measurements.base import CLEAN, Condition, Measurement, Rows, Summary
+from ..measurements.base import CLEAN, STANDARD, Condition, Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.summaries import columns_of
 from ..progress import progress_bar
@@ -43,8 +43,25 @@ def first_plan(context: Context, measurements: Measurements, about: dict[str, An
     everything, size = range(len(context.images)), images_of_chunk(context)
     chunks = [list(everything[start : start + size]) for start in range(0, len(everything), size)]
     tasks = [Task(number, number, CLEAN, (CLEAN,)) for number in range(len(chunks))]
-    adds = list(dict.fromkeys(name for measurement in measurements.values() for name in measurement.adds))
-    return Plan(about, seconds, chunks, tasks, adds)
+    return Plan(about, seconds, chunks, tasks, added_columns(measurements))
+
+
+def column_names(measurements: Measurements) -> dict[str, dict[str, str]]:
+    """What the table calls the columns of each measurement: `label.column` where an earlier one has taken the name.
+
+    So `curvature` beside `curvature-noise`, with other draws, overwrites nothing.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for label, measurement in measurements.items():
+        taken = {*STANDARD, *(name for other in names.values() for name in other.values())}
+        names[label] = {
+            name: f"{label}.{name}" if name in taken and name not in measurement.alike else name for name in measurement.adds
+        }
+    return names
+
+
+def added_columns(measurements: Measurements) -> list[str]:
+    return list(dict.fromkeys(name for own in column_names(measurements).values() for name in own.values()))
 
 
 def images_of_chunk(context: Context) -> int:
@@ -94,6 +111,10 @@ class Worker:
     def conditions(self) -> dict[str, Condition]:
         return {condition.name: condition for each in self.measurements.values() for condition in each.conditions(self.context)}
 
+    @cached_property
+    def names(self) -> dict[str, dict[str, str]]:
+        return column_names(self.measurements)
+
     def do(self, task: Task, rows: Sequence[int], batch: Batch) -> Part | Any:
         """The part of a task; of columns, plain values by image; of a measurement that is not possible here, the reason."""
         if task.label == CLEAN:
@@ -123,7 +144,8 @@ class Worker:
                 tensors = measurement.tensors(self.context, batch)
         except SurefootError as error:
             return {NOTE: str(error)}
-        columns = {name: values.detach().cpu().float().tolist() for name, values in added.items()}
+        names = self.names[task.label]
+        columns = {names[name]: values.detach().cpu().float().tolist() for name, values in added.items()}
         return {"columns": {"index": batch.indices.tolist(), **columns}, "seen": seen, "tensors": tensors}
 
 
@@ -290,6 +312,24 @@ class AuditTable:
         return [self.store.read(name_of(task))["seen"] for task in tasks]
 
 
+@dataclass(frozen=True)
+class OwnColumns:
+    """The table as one measurement sees it: its columns under the names that it gave them."""
+
+    table: AuditTable
+    names: Mapping[str, str]
+
+    def clean(self, max_images: int | None = None) -> Rows:
+        rows = self.table.clean(max_images)
+        return rows | {name: rows[stored] for name, stored in self.names.items() if stored in rows}
+
+    def rows(self, condition: str, max_images: int | None = None) -> Rows:
+        return self.table.rows(condition, max_images)
+
+    def seen(self, label: str) -> list[Any]:
+        return self.table.seen(label)
+
+
 def left_out(store: Store, label: str) -> str | None:
     """Why a measurement could not be made, if so."""
     tasks = [task for task in store.plan.tasks if task.label == label and not task.conditions]
@@ -317,11 +357,12 @@ def summaries(
 ) -> tuple[dict[str, Summary], list[str]]:
     """Every measurement summed up, and a note for each that was not possible."""
     found, notes = dict[str, Summary](), []
+    names = column_names(measurements)
     for label, measurement in measurements.items():
         reason = left_out(store, label)
         if reason is None:
             try:
-                found[label] = measurement.summarise(context, table, store.read(label)["found"])
+                found[label] = measurement.summarise(context, OwnColumns(table, names[label]), store.read(label)["found"])
             except SurefootError as error:
                 reason = str(error)
         if reason is not None:

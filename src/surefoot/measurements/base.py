@@ -101,6 +101,7 @@ class Measurement(ABC):
 
     part: ClassVar[str] = "measurements"  # of `audit.json`: where its numbers stand
     adds: ClassVar[tuple[str, ...]] = ()
+    alike: ClassVar[tuple[str, ...]] = ()  # of these, what another measurement would give the same number for
     sees: ClassVar[bool] = False  # whether it has a look at images while they are in memory
     scattered: ClassVar[bool] = False  # whether its images are no subset as `max_images` chooses one
     passes: ClassVar[float] = 1  # through the model for each image and condition, about: for the progress bar

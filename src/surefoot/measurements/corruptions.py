@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -251,8 +250,7 @@ class Corruptions(Measurement):
         out |= {f"accuracy.{family}": float(own.accuracy) for family, own in found.families.items()}
         easy = [accuracies[name] for family in ("weather", "digital") for name in FAMILIES[family] if name in accuracies]
         out |= {"accuracy.no_overlap": fmean(easy)} if easy else {}
-        drop = 0.0 if math.isnan(found.relative_drop) else float(found.relative_drop)
-        out |= {"clean_accuracy": found.clean_accuracy, "drop": drop, "error": 1 - out["accuracy"]}
+        out |= {"clean_accuracy": found.clean_accuracy, "drop": float(found.relative_drop), "error": 1 - out["accuracy"]}
         if found.alexnet_mce is not None:
             relative = {name: (1 - accuracies[name]) / ALEXNET[name] for name in ALEXNET}
             out |= {"mce": float(found.alexnet_mce), **{f"ce.{name}": value for name, value in relative.items()}}

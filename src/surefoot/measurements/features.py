@@ -115,6 +115,7 @@ class Displacement(Measurement):
 
     part = "geometry"
     adds = ("feature_rms", "perturbation_rms")
+    alike = ("feature_rms",)
     passes = 5
 
     def __init__(self, max_images: int | None = None) -> None:
