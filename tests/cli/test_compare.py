@@ -22,14 +22,14 @@ def test_table_words_and_json(surefoot, audits, monkeypatch):
     found = surefoot("compare", "a", "b/audit.json")
     assert (found.code, found.err) == (0, "")
     assert "macs minus ce, 95 % intervals" in found.out
-    lines = {line.split("│")[1].strip(): line for line in found.out.splitlines() if line.startswith("│")}
+    lines = {line.split("  ")[0].strip(): line for line in found.out.splitlines()}
     assert "worse" in lines["NLL"]
-    assert "not distinguishable" in lines["accuracy"]
-    assert "better (unpaired)" in lines["corrupted accuracy"]
-    assert "70.00 %" in lines["corrupted accuracy"]
-    assert "+5.00 %" in lines["corrupted accuracy"]
-    assert "75.00 %" in lines["mCE, relative"]
-    assert "not distinguishable (unpaired)" in lines["pgd-weak success"]
+    assert "cannot tell" in lines["accuracy, %"]
+    assert "better (unpaired)" in lines["corrupted accuracy, %"]
+    assert "70.00" in lines["corrupted accuracy, %"]
+    assert "+5.00" in lines["corrupted accuracy, %"]
+    assert "75.00" in lines["mCE, relative, %"]
+    assert "cannot tell (unpaired)" in lines["pgd-weak success, %"]
     assert "macs is really better than ce in" in found.out
     printed = json.loads(surefoot("compare", "a", "b", "--json").out)
     assert printed["models"] == ["ce", "macs"]
@@ -38,6 +38,15 @@ def test_table_words_and_json(surefoot, audits, monkeypatch):
     assert item["low"] < item["value"] < item["high"]
     assert surefoot("compare", "a", "b", "--quiet").out == ""
     assert "are not distinguishable in any of" in surefoot("compare", "a", "a").out
+
+
+def test_eighty_columns_cut_nothing(surefoot, audits, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    found = surefoot("compare", "a", "b").out
+    assert "…" not in found
+    assert max(map(len, found.splitlines()[:-1])) <= 80
+    assert "NLL" in found
+    assert " worse" in found
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..auditing.comparing import MCE, Compared, Comparison, Difference, read_compared
 from ..auditing.comparing import compare as measure_differences
@@ -129,27 +131,28 @@ def show(found: Comparison) -> None:
 
 
 def as_table(first: str, second: str, differences: list[Difference], values: dict[str, dict[str, float]]) -> Table:
-    """A row for each number, for the screen."""
-    shown = Table(title=f"{second} minus {first}, 95 % intervals", title_justify="left")
-    shown.add_column("", no_wrap=True)
-    for column in (first, second, "difference", "interval"):
-        shown.add_column(column, justify="right")
-    shown.add_column("")
+    """A row for each number, for the screen: whole words on 80 columns, long names on several lines."""
+    shown = Table(title=f"{second} minus {first}, 95 % intervals", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("", overflow="fold")
+    for column in (first, second, "difference"):
+        shown.add_column(Text(column), justify="right", overflow="fold")
+    shown.add_column("verdict", overflow="fold")
     for item in differences:
         held = {first: 1.0, second: 1 + item.value} if item.name == MCE else values.get(item.name, {})
-        ends = f"{number(item.name, item.low, True)} to {number(item.name, item.high, True)}"
+        value, low, high = (number(item.name, each, True) for each in (item.value, item.low, item.high))
         pair = (number(item.name, held[name]) if name in held else "" for name in (first, second))
-        shown.add_row(path_label(item.name), *pair, number(item.name, item.value, True), ends, verdict(item))
+        unit = ", %" if of_path(item.name).unit == SHARE else ""
+        shown.add_row(Text(path_label(item.name) + unit), *pair, f"{value} ({low} to {high})", verdict(item))
     return shown
 
 
 def number(name: str, value: float, signed: bool = False) -> str:
     sign = "+" if signed else ""
-    return f"{100 * value:{sign}.2f} %" if of_path(name).unit == SHARE else f"{value:{sign}.4f}"
+    return f"{100 * value:{sign}.2f}" if of_path(name).unit == SHARE else f"{value:{sign}.4f}"
 
 
 def verdict(item: Difference) -> str:
-    said = {1: "better", -1: "worse", 0: "equal"}[item.better] if item.real else "not distinguishable"
+    said = {1: "better", -1: "worse", 0: "equal"}[item.better] if item.real else "cannot tell"
     return said if item.paired else f"{said} (unpaired)"
 
 

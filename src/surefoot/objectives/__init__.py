@@ -1,4 +1,4 @@
-"""Training methods, one file each: `objective(model, images, labels)` in place of a loss."""
+"""Training methods, a family in each file: `objective(model, images, labels)` in place of a loss."""
 
 from .adversarial import TRADES, AdversarialTraining
 from .augmix import AugMix
