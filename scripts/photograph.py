@@ -6,11 +6,21 @@ import argparse
 import os
 import shutil
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 
-def photograph(page: Path, out: Path, *, width: int = 1200, height: int = 900, dark: bool = False, full: bool = False) -> None:
-    """Open the page in headless Chromium, draw every figure, and keep what is on the screen, or all of it."""
+def photograph(
+    page: Path,
+    out: Path,
+    *,
+    width: int = 1200,
+    height: int = 900,
+    dark: bool = False,
+    full: bool = False,
+    element: str | None = None,
+) -> None:
+    """Open the page in headless Chromium, draw every figure, and keep what is on the screen, all of it, or one figure."""
     from playwright.sync_api import sync_playwright
 
     names = (os.environ.get("SUREFOOT_BROWSER", ""), "chromium", "chromium-browser", "google-chrome")
@@ -26,7 +36,12 @@ def photograph(page: Path, out: Path, *, width: int = 1200, height: int = 900, d
         shown.evaluate("surefoot.drawAll()")
         shown.wait_for_timeout(500)  # plotly fits its margins
         out.parent.mkdir(parents=True, exist_ok=True)
-        shown.screenshot(path=out, full_page=full)
+        if element is None:
+            shown.screenshot(path=out, full_page=full)
+        else:
+            draw = "([id, width, height]) => Plotly.toImage(document.querySelector(id), {format: 'png', width, height})"
+            picture: str = shown.evaluate(draw, [element, width, height])
+            out.write_bytes(b64decode(picture.partition(",")[2]))
         chromium.close()
 
 

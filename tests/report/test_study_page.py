@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from surefoot.report.study_page import render_study, write_study
+from surefoot.report.study_page import TRADE_OFF, render_study, trade_off_of, write_study
 
 NASTY = "<script>alert(1)</script>"
 
@@ -24,7 +24,7 @@ def table():
         {"key": ["small", NASTY], "cells": [cell(82.0, best=True, difference=better), cell(1.0, difference=noise)]},
     ]
     head = {"title": "A table", "command": "surefoot study run x", "axes": ["model", "method"], "baseline": "ce"}
-    columns = [{"title": "accuracy % up"}, {"title": "ECE"}]
+    columns = [{"title": "accuracy % up", "name": "clean.accuracy"}, {"title": "ECE", "name": "clean.ece"}]
     return {**head, "columns": columns, "rows": rows, "notes": ["3 of 4"], "finished": 3, "cells": 4}
 
 
@@ -65,3 +65,21 @@ def test_it_draws_in_a_browser(table, browser, tmp_path):
     assert row == ["difference", "2", f"small, {NASTY} (5 seeds)", "1", "3"]  # the interval runs across
     assert said == []
     page.close()
+
+
+def test_what_robustness_costs():
+    """Cheap, dear and better, dear and worse: the first two are on the line that none beats."""
+    means = {"plain": (1, 60, 12, 74), "better": (3, 67, 3, 75), "worse": (2, 58, 8, 70), "unfinished": (2, 61, 5, None)}
+    cells = {name: [None if value is None else {"mean": value} for value in row] for name, row in means.items()}
+    table = {
+        "columns": [{"title": name, "name": name} for name in TRADE_OFF],
+        "rows": [{"key": [name], "cells": row} for name, row in cells.items()],
+    }
+    (drawn,) = trade_off_of(table)
+    line, points = drawn.figure["data"]
+    assert (line["x"], line["y"]) == ([1, 3], [60, 67])
+    assert points["text"] == ["plain", "better", "worse"]
+    assert (points["x"], points["y"]) == ([1, 3, 2], [60, 67, 58])
+    assert points["marker"]["color"] == [12, 3, 8]
+    assert points["marker"]["size"] == [pytest.approx(10 + 18 * share) for share in (0.8, 1, 0)]
+    assert trade_off_of({**table, "columns": [{"title": "a", "name": "a"}] * 4}) == []

@@ -8,22 +8,23 @@ from typing import Any
 
 from ..files import write_text
 from .figures import Drawing, drawing, safe_json
-from .plots.corruptions import method_differences_figure, slopes_figure
+from .plots.corruptions import method_differences_figure, slopes_figure, trade_off_figure
 
+TRADE_OFF = ("cost.relative", "corruptions.accuracy", "corruptions.ece", "clean.accuracy")
 OWN_SCRIPTS = ("figures", "theme", "tables")
 
 
 def render_study(table: dict[str, Any]) -> str:
     """The page as text.
 
-    `table` has a title, the command, axes, columns {title}, the baseline, notes, and rows {key, cells}; a cell is None or
+    `table` has a title, the command, axes, columns {title, name}, the baseline, notes, and rows {key, cells}; a cell is None or
     {mean, shown, spread, mark, best, difference: {value, low, high, within_noise, seeds}, paper}. `published` are the paper's
     own figures {title, axes, columns, rows} where they stand apart.
     """
     from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
 
-    drawings = [*differences_of(table), *slopes_of(table)]
+    drawings = [*trade_off_of(table), *differences_of(table), *slopes_of(table)]
     environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.get_template("study.html.j2").render(
         table=table,
@@ -38,6 +39,20 @@ def write_study(path: str | Path, table: dict[str, Any]) -> Path:
     """Write the page and say where it is."""
     write_text(path, render_study(table))
     return Path(path)
+
+
+def trade_off_of(table: dict[str, Any]) -> list[Drawing]:
+    """What robustness costs, where a study measures the cost of a step beside accuracy and ECE under corruption."""
+    names = [column["name"] for column in table["columns"]]
+    if not set(TRADE_OFF) <= set(names):
+        return []
+    cells = {label(row["key"]): [row["cells"][names.index(name)] for name in TRADE_OFF] for row in table["rows"]}
+    points = {key: tuple(cell["mean"] for cell in own) for key, own in cells.items() if all(own)}
+    said = (
+        "Up and left is better: accuracy under corruption against the cost of a training step. A light point is well calibrated"
+        " under corruption, a large one accurate on clean images; on the dotted line none is both cheaper and better."
+    )
+    return [drawing("trade-off", "What robustness costs", said, trade_off_figure(points))] if points else []
 
 
 def differences_of(table: dict[str, Any]) -> list[Drawing]:

@@ -98,7 +98,7 @@ def as_plain(table: Table) -> dict[str, Any]:
         for key, entries in table.rows.items()
     ]
     head = {"title": table.title, "axes": list(table.axes), "baseline": table.baseline, "notes": notes(table)}
-    columns = [{"title": column.title} for column in table.columns]
+    columns = [{"title": column.title, "name": column.name} for column in table.columns]
     return {**head, "columns": columns, "rows": rows, "finished": table.finished, "cells": table.cells}
 
 

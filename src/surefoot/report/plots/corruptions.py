@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,9 @@ def severity_figure(lines: Mapping[str, Sequence[tuple[int, float]]]) -> go.Figu
     return figure
 
 
+AROUND = ("middle right", "middle left", "top center", "bottom center")
+
+
 # What each method changes against a baseline, over seeds, and the way of every configuration from one to the other.
 
 
@@ -74,4 +78,43 @@ def slopes_figure(lines: Sequence[tuple[str, str, float, str, float]], unit: str
         ends = {"x": [escape(first), escape(second)], "y": [before, after]}
         figure.add_scatter(**ends, mode="lines+markers", name=escape(name), line={"color": colour, "width": 2})
     figure.update_xaxes(type="category")  # names, even where they are numbers
+    return figure
+
+
+def trade_off_figure(methods: Mapping[str, tuple[float, float, float, float]]) -> go.Figure:
+    """A point for each method: {name: (cost of a step, accuracy under corruption, ECE under corruption, clean accuracy)}.
+
+    Colour is ECE, size is clean accuracy. The line joins the methods that none beats at the same cost or less.
+    """
+    figure = new_figure("cost of a step, in steps of cross-entropy", "accuracy under corruption, %", showlegend=False)
+    cost, worse, ece, clean = zip(*methods.values(), strict=True)
+    figure.update_xaxes(range=[min(cost) - 0.9, max(cost) + 0.6])  # room for the names
+    best, frontier = -math.inf, list[tuple[float, float]]()
+    for x, y in sorted(zip(cost, worse, strict=True), key=lambda point: (point[0], -point[1])):
+        if y > best:
+            best = y
+            frontier.append((x, y))
+    line = {"color": "#888", "width": 1, "dash": "dot"}
+    x, y = ([point[axis] for point in frontier] for axis in (0, 1))
+    figure.add_scatter(x=x, y=y, mode="lines", line=line, name="none is cheaper and better", hoverinfo="skip")
+    low, high = min(clean), max(clean)
+    by_height = sorted(range(len(worse)), key=lambda index: worse[index])  # neighbours get their names on different sides
+    positions = [AROUND[by_height.index(index) % len(AROUND)] for index in range(len(worse))]
+    figure.add_scatter(
+        x=cost,
+        y=worse,
+        mode="markers+text",
+        text=[escape(name) for name in methods],
+        textposition=positions,
+        customdata=[*zip(ece, clean, strict=True)],
+        hovertemplate="%{text}: cost %{x:.2f}, %{y:.1f} %, ECE %{customdata[0]:.1f}, clean %{customdata[1]:.1f}<extra></extra>",
+        name="methods",
+        marker={
+            "color": ece,
+            "colorscale": "Viridis",
+            "reversescale": True,
+            "colorbar": {"title": {"text": "ECE under<br>corruption, %"}},
+            "size": [10 + 18 * (value - low) / (high - low) if high > low else 18 for value in clean],
+        },
+    )
     return figure
