@@ -87,10 +87,10 @@ def pgd(
             stop = wrong if early_stop else None
             return climb(model, images[rows], measure, ball, steps, step_size, start, eot, stop), measure, wrong
 
-        found, measure, wrong = run(slice(None), "start")
+        adversarial, measure, wrong = run(slice(None), "start")
         if restarts == 1:
-            return found
-        value, broken = outcome(model, found, measure, wrong)
+            return adversarial
+        value, broken = outcome(model, adversarial, measure, wrong)
         for restart in range(1, restarts):
             rows = (~broken).nonzero().flatten()
             if not len(rows):
@@ -98,9 +98,9 @@ def pgd(
             again, measure, wrong = run(rows, f"restart {restart}")
             new_value, new_broken = outcome(model, again, measure, wrong)
             better = new_broken | (new_value > value[rows])
-            found[rows[better]], value[rows[better]] = again[better], new_value[better]
+            adversarial[rows[better]], value[rows[better]] = again[better], new_value[better]
             broken[rows] = new_broken
-    return found
+    return adversarial
 
 
 def aims(labels: Labels, count: int, loss: str) -> tuple[Measure, Measure]:

@@ -95,17 +95,17 @@ def security_curve(
             method = unchanged
         run: dict[str, Any] = {"seed": seed, "indices": indices, "seconds": seconds, "progress": progress, "folder": folder}
         _, result = attempt(model, images, labels, method, batch_size=batch_size, **run)
-        found = scores(result.attacked, seed=seed)
+        calibration = scores(result.attacked, seed=seed)
         points.append(
             CurvePoint(
                 attack,
                 eps,
                 len(images),
-                found.accuracy,
+                calibration.accuracy,
                 result.success_rate,
                 result.confidence,
-                found.ece,
-                found.signed_error,
+                calibration.ece,
+                calibration.signed_error,
                 0 if result.finished is None else int((~result.finished).sum()),
             )
         )

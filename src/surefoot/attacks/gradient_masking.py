@@ -41,13 +41,13 @@ def noise(
     check_images(images)
     source = sources("noise", len(images), generator, seed, indices)(slice(None))
     with untouched(model), torch.no_grad():
-        found, smallest = images.clone(), torch.full((len(images),), torch.inf, device=images.device)
+        worst, smallest = images.clone(), torch.full((len(images),), torch.inf, device=images.device)
         for number in range(draws if len(images) else 0):
             points = ball.draw(images, source, f"draw {number}")
             margins = logit_margins(model(points), labels).float()
             better = margins < smallest
-            found[better], smallest[better] = points[better], margins[better]
-    return found
+            worst[better], smallest[better] = points[better], margins[better]
+    return worst
 
 
 # Signs that a model looks robust because its gradients mislead, not because it is (Athalye et al. 2018).
@@ -127,7 +127,7 @@ def masking_signs(
 
 def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_size: int, seed: int) -> int:
     """The number of images where the gradient of the cross-entropy is exactly zero, or there is none."""
-    found = 0
+    count = 0
     with untouched(model), global_seed(seed, "gradient"):
         for points, right in zip(images.split(batch_size), labels.split(batch_size), strict=True):
 
@@ -137,7 +137,7 @@ def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_siz
             try:
                 gradient, _ = one_gradient(model, points.detach().clone().requires_grad_(), measure)
             except NoGradient:
-                found += len(points)
+                count += len(points)
             else:
-                found += int((gradient.flatten(1).abs().amax(1) == 0).sum())
-    return found
+                count += int((gradient.flatten(1).abs().amax(1) == 0).sum())
+    return count

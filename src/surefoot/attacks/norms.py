@@ -101,5 +101,5 @@ def sources(
 
 def lengths(change: Tensor) -> Tensor:
     """The L2 norm of each image's change, batch x 1 x 1 x 1."""
-    found: Tensor = torch.linalg.vector_norm(change, dim=(1, 2, 3), keepdim=True)
-    return found
+    norms: Tensor = torch.linalg.vector_norm(change, dim=(1, 2, 3), keepdim=True)
+    return norms
