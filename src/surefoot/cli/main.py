@@ -125,7 +125,7 @@ def run(arguments: list[str] | None = None) -> None:
         way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
         epoch = "from the last finished epoch"
         goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
-        again = next((f" {way} goes on {place}." for command, place in goes_on.items() if command in arguments), "")
+        again = next((f" {way} goes on {text}." for command, text in goes_on.items() if command in arguments), "")
         fail(f"Interrupted.{again}", INTERRUPTED)
     finally:
         os.environ["PYTHONSAFEPATH"] = safe_path
