@@ -104,9 +104,9 @@ def lattice(side: int, period: float) -> tuple[Tensor, Tensor, Tensor]:
 
     Weights are 1 - s and s with s = t^2 (3 - 2 t) at the share t of the way from one point to the next.
     """
-    places = torch.arange(side, dtype=torch.float64) / period
-    below = places.floor()
-    share = places - below
+    coordinates = torch.arange(side, dtype=torch.float64) / period
+    below = coordinates.floor()
+    share = coordinates - below
     smooth = share**2 * (3 - 2 * share)
     points, columns = torch.stack([below, below + 1]).long().unique(return_inverse=True)
     weights, slopes = torch.zeros(2, side, len(points), dtype=torch.float64)
@@ -228,8 +228,8 @@ def sparkles(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     lengths = draws.normal((SPARKLES, MOST_RAYS), "rays").to(images).mul_(ROUGHNESS * radius).add_(radius).clamp_min_(1)
     dark = 1 - images
     for number in range(SPARKLES):
-        place, count = uniform[:, number, :2], uniform[:, number, 2]
-        shares, glow = rays(place, count, lengths[:, number], height, width)
+        centre, count = uniform[:, number, :2], uniform[:, number, 2]
+        shares, glow = rays(centre, count, lengths[:, number], height, width)
         dark.mul_(1 - shares.mul_(glow).clamp_max_(1)[:, None])
     return 1 - dark
 
@@ -248,7 +248,7 @@ def inverse_sparkles(images: Images, constants: Constants, draws: ImageDraws) ->
     return (images - 1).mul_(kept[:, None]).add_(1)
 
 
-def rays(places: Tensor, counts: Tensor, lengths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
+def rays(centres: Tensor, counts: Tensor, lengths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
     """What a star of 50 to 199 rays does to each pixel: 1 - (its place between two rays)^2, and (length / distance)^2.
 
     `places` and `counts` are uniform in [0, 1), `lengths` has one for each ray that there could be. In between two rays the
@@ -257,8 +257,8 @@ def rays(places: Tensor, counts: Tensor, lengths: Tensor, height: int, width: in
     counts = (counts * (MOST_RAYS - LEAST_RAYS)).floor_().add_(LEAST_RAYS)
     around = lengths.gather(1, torch.arange(MOST_RAYS + 1, device=lengths.device) % counts.long()[:, None])
     steps = around.diff(dim=1)
-    y = torch.arange(height).to(places)[:, None] - places[:, :1, None] * height
-    x = torch.arange(width).to(places) - places[:, 1:, None] * width
+    y = torch.arange(height).to(centres)[:, None] - centres[:, :1, None] * height
+    x = torch.arange(width).to(centres) - centres[:, 1:, None] * width
     turn = angles(x, y).add_(math.pi).mul_((counts / (2 * math.pi))[:, None, None])
     numbers = turn.long()
     between = turn.sub_(numbers)

@@ -57,9 +57,9 @@ def caustics(uniform: Tensor, height: int, width: int) -> Tensor:
     """
     time, period = uniform.double()[:, 0] * 1.5 + 0.5, (uniform.double()[:, 1:] * 0.5 + 0.75) * min(height, width)
     shape = (len(uniform), height, width)
-    places = [((torch.arange(side) / period) % 1) * (2 * math.pi) - ORIGIN for side in (height, width)]
-    p0, p1 = places[0].float()[:, :, None], places[1].float()[:, None]
-    q0, q1 = (place.remainder(2 * math.pi).float() for place in places)  # the same for the sines, more exact in float32
+    coordinates = [((torch.arange(side) / period) % 1) * (2 * math.pi) - ORIGIN for side in (height, width)]
+    p0, p1 = coordinates[0].float()[:, :, None], coordinates[1].float()[:, None]
+    q0, q1 = (axis.remainder(2 * math.pi).float() for axis in coordinates)  # the same for the sines, more exact in float32
     q0, q1 = q0[:, :, None], q1[:, None]
     s0, c0, s1, c1, total = q0.sin(), q0.cos(), q1.sin(), q1.cos(), torch.ones(shape)
     for n in range(1, 6):
@@ -156,24 +156,24 @@ def spline_zoom(side: int, factor: float) -> Tensor:
     """The middle of a side enlarged to round(side * factor) samples, corners on corners, by cubic B-splines (side x side)."""
     long = round(side * factor)
     begin = (long - side) // 2
-    places = torch.arange(begin, begin + side, dtype=torch.float64) * ((side - 1) / max(long - 1, 1))
-    return spline_matrix(places, side)
+    coordinates = torch.arange(begin, begin + side, dtype=torch.float64) * ((side - 1) / max(long - 1, 1))
+    return spline_matrix(coordinates, side)
 
 
-def spline_matrix(places: Tensor, side: int) -> Tensor:
+def spline_matrix(coordinates: Tensor, side: int) -> Tensor:
     """One row for each place, with the weights of its four neighbours."""
-    neighbours, weights = spline_taps(places, side)
-    return torch.zeros(len(places), side, dtype=torch.float64).scatter_add_(1, neighbours.long().T, weights.T)
+    neighbours, weights = spline_taps(coordinates, side)
+    return torch.zeros(len(coordinates), side, dtype=torch.float64).scatter_add_(1, neighbours.long().T, weights.T)
 
 
-def spline_taps(places: Tensor, side: int) -> tuple[Tensor, Tensor]:
+def spline_taps(coordinates: Tensor, side: int) -> tuple[Tensor, Tensor]:
     """The four neighbours of each place, mirrored at the ends, and the weights of the cubic B-spline: both 4 x places."""
-    below = places.floor()
-    share, last = places - below, side - 1
+    below = coordinates.floor()
+    share, last = coordinates - below, side - 1
     ahead = 1 - share
     inner = [4 - 6 * near**2 + 3 * near**3 for near in (share, ahead)]
     weights = torch.stack([ahead**3, *inner, share**3]).div_(6)
-    neighbours = (below + torch.arange(-1, 3).view(-1, *[1] * places.ndim)).abs_()
+    neighbours = (below + torch.arange(-1, 3).view(-1, *[1] * coordinates.ndim)).abs_()
     return neighbours.neg_().add_(last).abs_().neg_().add_(last).clamp_min_(0).int(), weights
 
 

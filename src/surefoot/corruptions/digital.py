@@ -102,11 +102,11 @@ def elastic_transform(images: Images, constants: Constants, draws: ImageDraws) -
     return sample(warped, field.permute(0, 2, 3, 1), edge_repeated=True)
 
 
-def sample(images: Images, places: Tensor, *, edge_repeated: bool) -> Images:
+def sample(images: Images, coordinates: Tensor, *, edge_repeated: bool) -> Images:
     """Bilinear at (x, y) in pixels, batch x height x width x 2; borders mirrored at the edge pixels' centres or behind them."""
-    sides = torch.tensor([images.shape[3], images.shape[2]]).to(places)
+    sides = torch.tensor([images.shape[3], images.shape[2]]).to(coordinates)
     last = (sides - 1).clamp_min(1)
-    grid = places.mul(2 / sides).add_(1 / sides - 1) if edge_repeated else places.mul(2 / last).sub_(1)
+    grid = coordinates.mul(2 / sides).add_(1 / sides - 1) if edge_repeated else coordinates.mul(2 / last).sub_(1)
     return F.grid_sample(images, grid, padding_mode="reflection", align_corners=not edge_repeated)
 
 

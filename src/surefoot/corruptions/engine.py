@@ -55,11 +55,11 @@ def corrupt(
             part = function(part, setting, ImageDraws(seed, key, numbers))
             if len(links) > 1:  # the next link expects pixels
                 part = part.clamp_(0, 1)
-        levels, place = to_levels(part), result[begin : begin + step]
+        levels, part_result = to_levels(part), result[begin : begin + step]
         if levels.dtype == images.dtype:
-            torch.div(levels, 255, out=place)
+            torch.div(levels, 255, out=part_result)
         else:
-            place.copy_(levels if images.dtype == torch.uint8 else levels.div_(255))
+            part_result.copy_(levels if images.dtype == torch.uint8 else levels.div_(255))
     return result
 
 
