@@ -40,8 +40,8 @@ class ChosenSplit:
 
 def indices_of(split: Split, batch_size: int) -> Tensor:
     """Each image's place in the whole data set; a stream is read for them."""
-    held: Tensor | None = getattr(split, "indices", None)
-    return torch.cat([batch.indices for batch in split.batches(batch_size)]) if held is None else held
+    indices: Tensor | None = getattr(split, "indices", None)
+    return torch.cat([batch.indices for batch in split.batches(batch_size)]) if indices is None else indices
 
 
 def choose(split: Split, count: int | None, seed: int = 0) -> Split:
@@ -85,15 +85,15 @@ def chunks_of(split: Split, chunks: Sequence[Tensor], device: torch.device | str
     elif len(chunks):
         every = torch.cat(list(chunks))
         require(bool((every.diff() > 0).all()), "rows of a stream", "in rising order", every.tolist()[:8])
-        held: list[Batch] = []
+        waiting: list[Batch] = []
         sizes = iter([len(rows) for rows in chunks])
         size = next(sizes)
         for batch in taken(split, every).batches(max(len(rows) for rows in chunks), device=device):
-            held.append(batch)
-            while sum(len(each) for each in held) >= size:
-                together = joined(held)
+            waiting.append(batch)
+            while sum(len(each) for each in waiting) >= size:
+                together = joined(waiting)
                 yield together[:size]
-                held, size = [together[size:]], next(sizes, len(every) + 1)
+                waiting, size = [together[size:]], next(sizes, len(every) + 1)
 
 
 def stratified_places(labels: Labels, count: int, seed: int) -> Tensor:

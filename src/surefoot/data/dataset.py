@@ -97,10 +97,10 @@ class Dataset:
 
 def joined(batches: Iterable[Batch]) -> Batch:
     """Batches as one."""
-    held = list(batches)
-    if not held:
+    parts = list(batches)
+    if not parts:
         raise SurefootError("The split has no images.")
-    return Batch(*(torch.cat([getattr(batch, part) for batch in held]) for part in ("images", "labels", "indices")))
+    return Batch(*(torch.cat([getattr(batch, part) for batch in parts]) for part in ("images", "labels", "indices")))
 
 
 def whole(split: Split, batch_size: int, device: torch.device | str = "cpu") -> Batch:
