@@ -68,9 +68,9 @@ def choose_temperatures(
     if calibrate_on == CROSS_FIT:
         if len(clean) < 2:
             return None
-        found = cross_fit_temperature(clean, seed)
+        cross_fit = cross_fit_temperature(clean, seed)
         where = f"two-fold cross-fitting on the {split} split"
-        return Source(where, len(clean), found.fits, found.temperatures)
+        return Source(where, len(clean), cross_fit.fits, cross_fit.temperatures)
     assert held_out is not None
     given = isinstance(calibrate_on, Predictions)
     where = "predictions that were given" if given else f"the {calibrate_on} split"

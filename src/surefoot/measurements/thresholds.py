@@ -34,7 +34,7 @@ def thresholds(
     """
     confidences, wrong = predictions.confidences.double(), ~predictions.correct
     halves = torch.randperm(len(predictions), generator=generator(seed, "halves")) % 2
-    found = []
+    rows = []
     for risk in risks:
         if held_out is None:
             chosen = [lowest(confidences[halves != half], wrong[halves != half], risk) for half in (0, 1)]
@@ -43,8 +43,8 @@ def thresholds(
             chosen = [lowest(held_out.confidences.double(), ~held_out.correct, risk)]
             bound = torch.full_like(confidences, chosen[0])
         kept = confidences >= bound
-        found.append(judged(risk, chosen, kept, wrong, seed))
-    return tuple(found)
+        rows.append(judged(risk, chosen, kept, wrong, seed))
+    return tuple(rows)
 
 
 def lowest(confidences: Tensor, wrong: Tensor, risk: float) -> float:
