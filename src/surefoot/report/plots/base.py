@@ -56,7 +56,7 @@ def histogram(groups: Mapping[str, Numbers], x: str, *, logarithmic: bool = Fals
     every = [value for values in shown.values() for value in values]
     low, high = (min(every), max(every)) if every else (0.0, 1.0)
     width = (high - low) / bins or 1.0
-    middles = [low + (place + 0.5) * width for place in range(bins)]
+    middles = [low + (index + 0.5) * width for index in range(bins)]
     figure = new_figure(f"log10 of {x}" if logarithmic else x, "share of the images", barmode="overlay", bargap=0)
     figure.update_layout(showlegend=len(groups) > 1)
     for (name, values), colour in zip(shown.items(), COLOURS * len(shown), strict=False):
@@ -78,18 +78,18 @@ def histogram(groups: Mapping[str, Numbers], x: str, *, logarithmic: bool = Fals
 def scatter(x: Sequence[Any], y: Sequence[Any], x_title: str, y_title: str, **layout: Any) -> go.Figure:
     """A point for each image that has both numbers; hovering gives its place in the batch."""
     figure = new_figure(x_title, y_title, showlegend=False, **layout)
-    held = [(a, b, k) for k, (a, b) in enumerate(zip(x, y, strict=True)) if a is not None and b is not None]
-    first, second, places = ([row[column] for row in held] for column in range(3))
+    rows = [(a, b, k) for k, (a, b) in enumerate(zip(x, y, strict=True)) if a is not None and b is not None]
+    first, second, indices = ([row[column] for row in rows] for column in range(3))
     label = "image %{customdata}<br>%{x:.4g}, %{y:.4g}<extra></extra>"
-    figure.add_scatter(x=first, y=second, customdata=places, mode="markers", marker=MARKER, hovertemplate=label)
+    figure.add_scatter(x=first, y=second, customdata=indices, mode="markers", marker=MARKER, hovertemplate=label)
     return figure
 
 
 def diagonal(figure: go.Figure, values: Sequence[Any]) -> None:
     """The line where both numbers are the same."""
-    held = [value for value in values if value is not None]
-    if held:
-        ends = [min(held), max(held)]
+    known = [value for value in values if value is not None]
+    if known:
+        ends = [min(known), max(known)]
         figure.add_scatter(x=ends, y=ends, mode="lines", line={"color": "#888", "dash": "dash", "width": 1}, hoverinfo="skip")
 
 
@@ -100,7 +100,7 @@ def interval_figure(groups: Sequence[Mapping[str, Sequence[Point]]], x: str, y: 
         for (name, row), dash in zip(group.items(), DASHES * len(group), strict=False):
             numbers = [number for _, number in row]
             figure.add_scatter(
-                x=[place for place, _ in row],
+                x=[position for position, _ in row],
                 y=[number["value"] for number in numbers],
                 error_y=error_bars(numbers),
                 mode="lines+markers",
