@@ -219,9 +219,9 @@ def last_line(log: Path) -> str:
 
 def find_engine(name: str, jobs: int, **options: float) -> Engine:
     """The engine called `name`."""
-    found = ENGINES.load(name)
+    factory = ENGINES.load(name)
     try:
-        engine: Engine = found(jobs=jobs, **options)
+        engine: Engine = factory(jobs=jobs, **options)
     except TypeError as error:
         raise SurefootError(f"Engine '{name}' does not take {', '.join(options)}.") from error
     return engine

@@ -41,8 +41,8 @@ def plan(cells: list[Cell], results: Results, work: Path, threads: int, device: 
     for cell in cells:
         missing = results.missing(cell)
         if missing and cell.name not in jobs:
-            place = {"threads": threads, "device": device, "processes": processes}
-            jobs[cell.name] = job_of(cell, missing, results.folder, work, **place)
+            resources = {"threads": threads, "device": device, "processes": processes}
+            jobs[cell.name] = job_of(cell, missing, results.folder, work, **resources)
     return list(jobs.values())
 
 
