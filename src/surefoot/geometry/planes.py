@@ -135,12 +135,12 @@ def loss_field(
     target[label] += 1 - smoothing
     axis, points = grid(head, extent, RESOLUTION[dimensions] if resolution is None else resolution)
     logits = torch.addmm(bias, points.flatten(0, -2), weight.T)
-    places = grid(head, extent, arrows)[1].flatten(0, -2)
-    gradients = (torch.addmm(bias, places, weight.T).softmax(1) - target) @ weight
+    starts = grid(head, extent, arrows)[1].flatten(0, -2)
+    gradients = (torch.addmm(bias, starts, weight.T).softmax(1) - target) @ weight
     loss = -(logits.log_softmax(1) @ target)
     centre = class_centres(head, smoothing=smoothing)[label]
     shape = points.shape[:-1]
-    return LossField(label, smoothing, axis, loss.view(shape), logits.argmax(1).view(shape), places, gradients, centre)
+    return LossField(label, smoothing, axis, loss.view(shape), logits.argmax(1).view(shape), starts, gradients, centre)
 
 
 @contextmanager
