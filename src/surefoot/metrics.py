@@ -337,10 +337,10 @@ UNNAMED = ("clean", "logits", "cost", "sensitivity", "curvature", "features")  #
 
 def find(name: str, words: Mapping[str, str] = IN_AUDITS) -> Metric:
     """A metric by its own name, or another word for it; an unknown one suggests the nearest."""
-    found = METRICS.get(words.get(name, name))
-    if found is None:
+    metric = METRICS.get(words.get(name, name))
+    if metric is None:
         raise UnknownName("metric", name, [*METRICS, *words])
-    return found
+    return metric
 
 
 def of_path(path: str) -> Metric:

@@ -110,8 +110,8 @@ class Predictions:
         require(len(parts) > 0, "parts", "at least one", 0)
 
         def whole(name: str) -> Any:
-            held = [getattr(part, name) for part in parts]
-            return None if any(value is None for value in held) else torch.cat(held)
+            values = [getattr(part, name) for part in parts]
+            return None if any(value is None for value in values) else torch.cat(values)
 
         return cls(whole("logits"), whole("labels"), whole("features"), whole("indices"))
 
