@@ -1,4 +1,4 @@
-"""Tables from a name to an object that is imported when it is first asked for.
+"""Tables from a name to an object that is imported when it is first needed.
 
 Where a table allows it, the user's own `package.module:attribute` is a name too. Importing it runs code, so a file may hold
 such a name only if the user trusts the file: whoever reads names from a file calls `refuse_code` before one of them is used.

@@ -66,7 +66,7 @@ def pgd(
     the gradient over so many draws of a randomised model. With `early_stop` an image is left where it is first seen to be
     classified wrongly, which costs no pass, so that later steps have fewer images to work on.
 
-    Starts are drawn for each image by (seed, image index), whatever its batch; `indices` are the images' places in their data
+    Starts are drawn for each image by (seed, image index), whatever its batch; `indices` are the images' indices in their data
     set (0, 1, ... if not given). A `generator` draws for the batch instead, anew at every call, as training does.
     """
     ball = Ball(norm, eps)
@@ -104,7 +104,7 @@ def pgd(
 
 
 def aims(labels: Labels, count: int, loss: str) -> tuple[Measure, Measure]:
-    """The loss to be made large, and whether an answer is wrong; labels are checked against the first logits there are."""
+    """The loss to be made large, and whether a prediction is wrong; labels are checked against the first logits there are."""
 
     def measure(rows: Rows, logits: Logits) -> Tensor:
         right = check_labels(labels, logits.shape[1], count)[rows]

@@ -60,7 +60,7 @@ def transfer(
     The attacks go on after the surrogate is wrong, since what has just crossed its boundary seldom crosses another's. (Only
     AutoAttack cannot: it stops there, and leaves the images that the surrogate has wrong as they are.) With a folder the
     adversarial images are kept there, under a name that stands for weights, attack, images and seed. `indices` are the images'
-    places in their data set (0, 1, ... if not given), by which attacks draw.
+    indices in their data set (0, 1, ... if not given), by which attacks draw.
     """
     for name, value in (("images", images), ("surrogates", surrogates), ("targets", targets), ("attacks", attacks)):
         require(len(value) > 0, name, "at least one", 0)

@@ -97,7 +97,7 @@ def attempt(
 ) -> tuple[Images, AttackResult]:
     """The adversarial images (clean where the model was wrong anyway) and what they did.
 
-    An attack with arguments `seed` and `indices` is given the seed and the images' places in their data set (0, 1, ... if not
+    An attack with arguments `seed` and `indices` is given the seed and the images' indices in their data set (0, 1, ... if not
     given), to draw for each image whatever its batch; torch's own generator is seeded for each batch.
     An attack with a method `parts(classes, size)` is an ensemble: each part works on what the ones before it left standing.
     After `seconds` the rest is left undone, and the result says what is proven so far. With a folder, what was done is read

@@ -20,7 +20,7 @@ from .auto_attack import AutoAttack
 from .gradients import NoGradient, one_gradient, untouched
 from .norms import Ball, sources
 
-# Noise as an attack: what is broken without looking at the gradient, or at the model's answers in between.
+# Noise as an attack: what is broken without looking at the gradient, or at the model's predictions in between.
 
 
 def noise(
@@ -73,7 +73,7 @@ def masking_signs(
     """A plain line for each reason not to trust what gradient attacks find in this ball; an empty list if none was seen.
 
     Looks for gradients that are zero, noise as strong as PGD, steps that do not help, Square stronger than PGD (if the extra
-    `autoattack` is installed), and answers that differ from call to call.
+    `autoattack` is installed), and predictions that differ from call to call.
     """
     Ball(norm, eps)
     require(len(images) > 0, "images", "at least one", 0)
@@ -88,7 +88,7 @@ def masking_signs(
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed, "indices": numbers[right.cpu()]}
     lines = []
     if not torch.allclose(again, clean.logits[:batch_size], rtol=1e-3, atol=1e-4):
-        lines.append("The model answers differently from call to call: attack it with eot=10 or AutoAttack's version 'rand'.")
+        lines.append("The model predicts differently from call to call: attack it with eot=10 or AutoAttack's version 'rand'.")
     flat = without_gradient(model, images, labels, batch_size, seed)
     if flat > MANY * count:
         lines.append(

@@ -131,4 +131,4 @@ def check_gradient(model: nn.Module, points: Images, gradient: Tensor) -> None:
         bad = (~torch.isfinite(gradient)).flatten(1).any(1).nonzero().flatten()
         if len(bad):
             first, count = int(bad[0]), f"{len(bad)} of {len(gradient)}"
-            raise SurefootError(f"The gradient is not finite for {count} images, the first at place {first}.")
+            raise SurefootError(f"The gradient is not finite for {count} images, the first at index {first}.")

@@ -13,7 +13,7 @@ from ..seeds import ImageDraws, check_indices, draw
 from ..types import Images
 
 NORMS = ("linf", "l2")
-Rows = Tensor | slice  # places in the batch of the images that are worked on
+Rows = Tensor | slice  # indices in the batch of the images that are worked on
 Source = ImageDraws | torch.Generator  # draws that belong to each image, or to the batch
 
 

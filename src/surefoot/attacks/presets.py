@@ -54,7 +54,7 @@ def find_attack(attack: str | Attack, *, early_stop: bool, **options: Any) -> At
 
 
 def takes_budget(attack: str) -> bool:
-    """Whether any budget can be asked for: not if it belongs to the name, or if an attack of one's own has no `eps`."""
+    """Whether any budget can be chosen: not if it belongs to the name, or if an attack of one's own has no `eps`."""
     method: Any = ATTACKS.load(attack)
     return attack not in FIXED and (isinstance(method, AutoAttack) or "eps" in inspect.signature(method).parameters)
 

@@ -115,7 +115,7 @@ def name_apart(models: Sequence[Compared]) -> list[Compared]:
 
 
 def check_same(models: Sequence[Compared]) -> list[str]:
-    """Refuse audits of different data, splits or numbers of classes; other names of classes are only told."""
+    """Refuse audits of different data, splits or numbers of classes; other names of classes are only noted."""
     first, notes = models[0].audit["subject"], []
     for model in models[1:]:
         other = model.audit["subject"]

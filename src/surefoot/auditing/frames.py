@@ -17,7 +17,7 @@ Words = tuple[str, ...]
 
 
 def numbers_of(value: Any) -> Iterator[tuple[str, float, float | None, float | None]]:
-    """Every number of an audit: its path (with names, not places, where a list has them), value, low and high."""
+    """Every number of an audit: its path (with names, not indices, where a list has them), value, low and high."""
     for words, number, low, high in leaves(value):
         if number is not None:
             yield ".".join(words), number, low, high
@@ -50,7 +50,7 @@ def labels_of(items: list[Any]) -> list[str]:
 
 
 def label_of(item: Any, index: int) -> str:
-    """How an item of a list is called in a path: gaussian_noise.3, or its place."""
+    """How an item of a list is called in a path: gaussian_noise.3, or its index."""
     if not isinstance(item, dict):
         return str(index)
     kind = item.get("name") or item.get("kind") or item.get("attack")
@@ -68,7 +68,7 @@ def as_dataframe(audit: dict[str, Any]) -> DataFrame:
 
 
 def digits(value: float | None) -> str:
-    """As the eye wants it; an attack on a model without right answers has no success rate."""
+    """As the eye wants it; an attack on a model without right predictions has no success rate."""
     return "-" if value is None else f"{value:.4f}"
 
 

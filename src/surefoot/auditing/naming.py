@@ -80,7 +80,7 @@ def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
 
 def with_levels(name: str) -> str:
     """`noise.gaussian.4/255.accuracy` with the level as the path has it."""
-    return FRACTION.sub(lambda found: str(parse_number(found[0])), name)
+    return FRACTION.sub(lambda match: str(parse_number(match[0])), name)
 
 
 def goes_through(path: Sequence[str], words: Sequence[str]) -> bool:

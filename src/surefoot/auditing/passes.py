@@ -234,7 +234,7 @@ class AuditTable:
 
     def __init__(self, context: Context, store: Store) -> None:
         self.context, self.store = context, store
-        self._held: tuple[tuple[int, ...], dict[str, Rows]] = ((), {})
+        self._last_read: tuple[tuple[int, ...], dict[str, Rows]] = ((), {})
 
     def rows(self, condition: str, max_images: int | None = None) -> Rows:
         """The columns under a condition, of a subset; the parts of its neighbours are kept for the next question."""
@@ -243,11 +243,11 @@ class AuditTable:
             names = dict.fromkeys(name for task in self.store.plan.tasks for name in task.conditions)
             raise UnknownName("condition", condition, list(names))
         numbers = tuple(task.number for task in tasks)
-        if self._held[0] != numbers:
+        if self._last_read[0] != numbers:
             parts = [self.store.read_part(task) for task in tasks]
             shared = set.intersection(*(set(part) for part in parts))
-            self._held = (numbers, {name: in_order([part[name] for part in parts]) for name in shared})
-        rows = self._held[1][condition]
+            self._last_read = (numbers, {name: in_order([part[name] for part in parts]) for name in shared})
+        rows = self._last_read[1][condition]
         wanted = self.context.rows(max_images)
         if len(wanted) >= len(rows["index"]):
             return rows

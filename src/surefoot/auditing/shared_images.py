@@ -1,6 +1,6 @@
 """Which images several tables have in common, and what each model scored on them in every draw of the bootstrap.
 
-Rows are matched by the id of their image, never by their place in a table, so that audits of other subsets can be paired."""
+Rows are matched by the id of their image, never by their position in a table, so that audits of other subsets can be paired."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ReliabilityBins:
     """For each bin the number of images, the sum of their confidences, how many were right, and the sum of c (1 - c).
 
     All are whole numbers (sums count units of 2^-40), so bins of batches or processes add up (`+`) to the very same bins in any
-    order. The sum of c (1 - c) is the variance of the number of right answers of a perfectly calibrated model.
+    order. The sum of c (1 - c) is the variance of the number of right predictions of a perfectly calibrated model.
     """
 
     counts: Whole
@@ -38,7 +38,7 @@ class ReliabilityBins:
 
     @classmethod
     def of(cls, confidences: ArrayLike, correct: ArrayLike, bins: int) -> ReliabilityBins:
-        """The bins of some answers."""
+        """The bins of some predictions."""
         confidences = np.asarray(confidences, dtype=np.float64)
         indices = bin_of(confidences, bins)
 
@@ -271,7 +271,7 @@ def smooth_ece(confidences: ArrayLike, correct: ArrayLike, weights: Array) -> Ar
 
 
 def residual_matrix(confidences: Array, correct: Array) -> Any:
-    """The residual of every image, shared between the two places of the grid beside its confidence: places x images."""
+    """The residual of every image, shared between the two grid points beside its confidence: points x images."""
     positions, images = confidences * CELLS, np.arange(len(confidences))
     left = np.minimum(np.floor(positions), CELLS - 1).astype(np.int64)
     share, residuals = positions - left, correct - confidences
@@ -280,7 +280,7 @@ def residual_matrix(confidences: Array, correct: Array) -> Any:
 
 
 def cosine_sums(grid: Array) -> Array:
-    """Sum over places k of grid_k cos(pi n k / CELLS), for every wave n."""
+    """Sum over grid points k of grid_k cos(pi n k / CELLS), for every wave n."""
     half = np.concatenate([grid[:, :1], grid[:, 1:-1] / 2, grid[:, -1:]], 1)
     return np.fft.rfft(np.concatenate([half, half[:, -2:0:-1]], 1)).real
 

@@ -208,7 +208,7 @@ def share_estimate(share: float, samples: ArrayLike, images: int) -> Estimate:
 
 
 def calibrated_ece(confidences: ArrayLike, membership: ArrayLike, seed: int, draws: int = DRAWS) -> Array:
-    """ECE of a perfectly calibrated model with these confidences: each answer is right with its own probability.
+    """ECE of a perfectly calibrated model with these confidences: each prediction is right with its own probability.
 
     `membership` is images x bins (0 or 1). ECE is above 0 even then, since it sums absolute values of noise
     (consistency resampling: Broecker and Smith 2007).

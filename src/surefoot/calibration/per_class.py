@@ -162,7 +162,7 @@ def rising_fit(inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     starts = F.pad(means[1:] != means[:-1], (1, 0), value=True).nonzero().squeeze(1)
     ends = F.pad(starts[1:] - 1, (0, 1), value=len(x) - 1)
     weights = F.pad(counts.double().cumsum(0), (1, 0))
-    blocks: list[list[float]] = []  # weight, sum, first and last place of the pool of adjacent violators
+    blocks: list[list[float]] = []  # weight, sum, first and last input of the pool of adjacent violators
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         weight = float(weights[end + 1] - weights[start])
         block = [weight, weight * float(means[start]), start, end]

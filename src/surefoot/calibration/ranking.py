@@ -43,7 +43,7 @@ class Ranking:
 
     @property
     def auroc(self) -> Array:
-        """The chance that a right answer is more confident than a mistake, ties by half; NaN without either."""
+        """The chance that a right prediction is more confident than a mistake, ties by half; NaN without either."""
         right = self.weights - self.errors
         higher = right[:, -1:] - (right[:, 1:] + right[:, :-1]) / 2
         pairs = self.errors[:, -1] * right[:, -1]

@@ -85,7 +85,7 @@ class Problem:
         return torch.cat(right), slope / float(self.weights.sum()), (square / len(self.lines)) ** 0.5
 
     def sample(self, right: Tensor) -> Problem:
-        """Some of the right and some of the wrong answers, weighted to stand for all: the wrong decide where the minimum is."""
+        """Some right and some wrong predictions, weighted to stand for all: the wrong decide where the minimum is."""
         chosen, weights = [], []
         for kind in (right.nonzero().squeeze(1), (~right).nonzero().squeeze(1)):
             some = kind[torch.linspace(0, len(kind) - 1, min(len(kind), SAMPLE // 2)).long()]
@@ -132,10 +132,10 @@ def solve(problem: Problem, start: float) -> float:
 
 
 def sharpest(problem: Problem, spread: float) -> Scale:
-    """Every answer is right, so that NLL falls for ever as the scale grows: stop at what the number of images can support.
+    """Every prediction is right, so that NLL falls for ever as the scale grows: stop at what the number of images can support.
 
-    That many right answers of as many make one expect (n + 1) / (n + 2) of the next to be right (Laplace's rule of succession);
-    the mean confidence stops there.
+    After n right predictions of n one expects (n + 1) / (n + 2) of the next to be right (Laplace's rule of succession); the
+    mean confidence stops there.
     """
     count = len(problem.lines)
     bound = (count + 1) / (count + 2)

@@ -1,4 +1,4 @@
-"""`surefoot certify`: how many images of a split keep their answer, provably, within a radius (randomised smoothing)."""
+"""`surefoot certify`: how many images of a split keep their prediction, provably, within a radius (randomised smoothing)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def certify(
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
-    """Certified accuracy of the smoothed classifier: the answer that the model gives most often under Gaussian noise."""
+    """Certified accuracy of the smoothed classifier: the class that the model predicts most often under Gaussian noise."""
     chosen_radii = flag.parse_numbers("--radii", radii, RADII)
     options = reading.options(split, max_images=max_images)
     loaded = find_target(target, source, options)
@@ -61,7 +61,7 @@ def certify(
         print(json.dumps({"name": loaded.name, "split": split, "curve": rows, "abstained": abstained, **plain(result)}))
     elif not quiet:
         Console().print(as_table(f"{loaded.name}, {split} split, noise {noise_std:g}, 95 % intervals", rows))
-        print(f"{abstained:.1%} of {len(batch.labels)} images without an answer; radii end at {result.largest_radius:.3g}.")
+        print(f"{abstained:.1%} of {len(batch.labels)} images without a prediction; radii end at {result.largest_radius:.3g}.")
         print(f"Of the smoothed classifier, not of the model itself; each is wrong with probability {alpha:g} at most.")
 
 

@@ -114,11 +114,11 @@ def tempered(target: Target, temperature: str | None, fit_on: str | None) -> tup
     if temperature is None:
         return bare, *audited_temperature(target)
     if temperature == "none":
-        return bare, 1.0, "none, as asked"
+        return bare, 1.0, "none, as given"
     if temperature == "fit":
         return bare, *fitted_temperature(target, bare, fit_on)
     number = parse_temperature(temperature)
-    return bare, number, f"{number:.4g}, as asked"
+    return bare, number, f"{number:.4g}, as given"
 
 
 def audited_temperature(target: Target) -> tuple[float, str]:

@@ -97,7 +97,7 @@ def glass_blur(images: Images, constants: Constants, draws: ImageDraws) -> Image
 
 
 def copied_from(dy: Tensor, dx: Tensor, delta: int) -> Tensor:
-    """Where each pixel's value comes from after one round, as places in the flattened image: batch x pixels.
+    """Where each pixel's value comes from after one round, as indices in the flattened image: batch x pixels.
 
     From the bottom right to the top left, each pixel copies what is at its offset now. A pixel further on in reading order
     has its new value by then, so the copy leads on to that pixel's source: a chain, which pointer doubling follows.

@@ -148,7 +148,7 @@ def plasma(uniform: Tensor, shape: torch.Size) -> Tensor:
 
 
 def single_frequency_greyscale(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """x + sin(f . place + phase), of amplitude 196 / 255 at the largest magnitude.
+    """x + sin(f . position + phase), of amplitude 196 / 255 at the largest magnitude.
 
     One component of the frequency is uniform in (-pi, pi) for a pixel, the other no larger; which is which is drawn too.
     """
@@ -185,7 +185,7 @@ def cocentric_sine_waves(images: Images, constants: Constants, draws: ImageDraws
 
 
 def angles(x: Tensor, y: Tensor) -> Tensor:
-    """The angle from the y axis to each of batch x height x width places, given by their columns and rows."""
+    """The angle from the y axis to each of batch x height x width pixels, given by their columns and rows."""
     shape = torch.broadcast_shapes(x.shape, y.shape)
     return torch.atan2(x.expand(shape).contiguous(), y.expand(shape).contiguous())
 
@@ -249,10 +249,10 @@ def inverse_sparkles(images: Images, constants: Constants, draws: ImageDraws) ->
 
 
 def rays(centres: Tensor, counts: Tensor, lengths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """What a star of 50 to 199 rays does to each pixel: 1 - (its place between two rays)^2, and (length / distance)^2.
+    """What a star of 50 to 199 rays does to each pixel: 1 - (its position between two rays)^2, and (length / distance)^2.
 
-    `places` and `counts` are uniform in [0, 1), `lengths` has one for each ray that there could be. In between two rays the
-    length is interpolated; the place there goes from -1/2 to 1/2.
+    `centres` and `counts` are uniform in [0, 1), `lengths` has one for each ray that there could be. In between two rays the
+    length is interpolated; the position there goes from -1/2 to 1/2.
     """
     counts = (counts * (MOST_RAYS - LEAST_RAYS)).floor_().add_(LEAST_RAYS)
     around = lengths.gather(1, torch.arange(MOST_RAYS + 1, device=lengths.device) % counts.long()[:, None])

@@ -23,7 +23,7 @@ FLAT = 1 - 1e-3  # a normal that points up so far refracts nothing
 ORIGIN = 250.0  # where the caustics' coordinates begin
 TURNS = 21  # rotations that a circular motion blur averages
 SMALL = 64 * 64  # pixels of images whose rotations are kept
-EDGE = 1e-9  # pixels that rounding may carry a place over the border
+EDGE = 1e-9  # pixels that rounding may carry a coordinate over the border
 
 
 def caustic_refraction(images: Images, constants: Constants, draws: ImageDraws) -> Images:
@@ -51,7 +51,7 @@ def caustic_refraction(images: Images, constants: Constants, draws: ImageDraws) 
 def caustics(uniform: Tensor, height: int, width: int) -> Tensor:
     """Light on the floor of a pool, in [0, 1]: batch x height x width, repeated every 0.75 to 1.25 sides.
 
-    With p = 2 pi (place / period mod 1) - 250 and i = p at first, five times, with t = time (1 - 3.5 / n):
+    With p = 2 pi (coordinate / period mod 1) - 250 and i = p at first, five times, with t = time (1 - 3.5 / n):
     i = p + (cos(t - i0) + sin(t + i1), sin(t - i1) + cos(t + i0)), c += 200 / |(p0 / sin(i0 + t), p1 / cos(i1 + t))|.
     c begins at 1, and the light is |1.17 - (c / 5)^1.4|^8. Sines of sums are put together from sines and cosines of i.
     """
@@ -112,7 +112,7 @@ def twirls(height: int, width: int, cell: int, amount: float, angle: float) -> t
 
 
 def ripple(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """Rows and columns shifted by sines of their own place: 0.025 of the side at most, every 0.1 to 0.3 sides."""
+    """Rows and columns shifted by sines of their own position: 0.025 of the side at most, every 0.1 to 0.3 sides."""
     height, width = images.shape[2:]
     side = min(height, width)
     uniform = draws.uniform((4,)).double()
@@ -161,13 +161,13 @@ def spline_zoom(side: int, factor: float) -> Tensor:
 
 
 def spline_matrix(coordinates: Tensor, side: int) -> Tensor:
-    """One row for each place, with the weights of its four neighbours."""
+    """One row for each coordinate, with the weights of its four neighbours."""
     neighbours, weights = spline_taps(coordinates, side)
     return torch.zeros(len(coordinates), side, dtype=torch.float64).scatter_add_(1, neighbours.long().T, weights.T)
 
 
 def spline_taps(coordinates: Tensor, side: int) -> tuple[Tensor, Tensor]:
-    """The four neighbours of each place, mirrored at the ends, and the weights of the cubic B-spline: both 4 x places."""
+    """The four neighbours of each coordinate, mirrored at the ends, and their cubic B-spline weights: both 4 x coordinates."""
     below = coordinates.floor()
     share, last = coordinates - below, side - 1
     ahead = 1 - share

@@ -32,7 +32,7 @@ def corrupt(
 
     `name` may be a chain such as "occlusion+gaussian_noise", and a link `package.module:function` of one's own, which is given
     images in [0, 1], the severity and the draws. `severity` is a number from 1 to 5, not necessarily whole.
-    `indices` are the images' places in their data set (0, 1, ... if not given): with the seed they decide the random draws.
+    `indices` are the images' indices in their data set (0, 1, ... if not given): with the seed they decide the random draws.
     `scale` names the table of constants ("32", "64" or "224"); "auto" takes the nearest to the images' shorter side.
     Results are clipped to [0, 1] and rounded down to 8 bits, as the published files are.
     """

@@ -116,7 +116,7 @@ class CorruptedSplit:
     severity: float
     origin: str
     seed: int | None  # None where the images are read
-    indices: Tensor | None = None  # where they are read: the place in the data set of each copy
+    indices: Tensor | None = None  # where they are read: the index in the data set of each copy
 
     def __len__(self) -> int:
         return len(self.split)

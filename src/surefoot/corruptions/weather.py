@@ -145,7 +145,7 @@ def crops(chances: Tensor, size: tuple[int, int], choice: tuple[Tensor, ...]) ->
 
 
 def cut(texture: Tensor, down: Tensor, across: Tensor, size: tuple[int, int]) -> Tensor:
-    """Windows of a channels x height x width texture at places given as numbers in [0, 1): batch x channels x size."""
+    """Windows of a channels x height x width texture at positions given as numbers in [0, 1): batch x channels x size."""
     top, left = (
         (chance * (side - own + 1)).long() for chance, side, own in zip((down, across), texture.shape[1:], size, strict=True)
     )

@@ -171,7 +171,7 @@ class Collection:
     notes: tuple[str, ...] = ()  # what was left out on the way
 
 
-def places(counts: dict[str, int]) -> dict[str, Tensor]:
+def consecutive_indices(counts: dict[str, int]) -> dict[str, Tensor]:
     """Where each split lies when the splits stand one after the other."""
     ends = torch.tensor([0, *counts.values()]).cumsum(0).tolist()
     return {name: torch.arange(start, end) for name, start, end in zip(counts, ends, ends[1:], strict=False)}

@@ -13,7 +13,7 @@ import torch
 from ..errors import NotFound, SurefootError, UnknownName
 from ..files import read_text
 from .augmentation import Augmentation
-from .collection import Collection, Files, number_classes, places
+from .collection import Collection, Files, consecutive_indices, number_classes
 from .reading import SUFFIXES
 
 SPLIT_FOLDERS = {
@@ -44,7 +44,9 @@ def load_folder(folder: Path, class_map: str | None = None) -> Collection:
     numbers = number_classes(classes, class_map)
     rows = [(path, numbers[name]) for by_class in files.values() for name in sorted(by_class) for path in by_class[name]]
     paths, labels = [path for path, _ in rows], torch.tensor([number for _, number in rows])
-    given = places({split: sum(len(members) for members in by_class.values()) for split, by_class in files.items()})
+    given = consecutive_indices(
+        {split: sum(len(members) for members in by_class.values()) for split, by_class in files.items()}
+    )
     notes = (f"folders beside {', '.join(splits)} are left out: {', '.join(left_out)}",) if left_out else ()
     return Collection(Files(paths), labels, tuple(numbers), given if splits else {}, augmentation=AUGMENTATION, notes=notes)
 

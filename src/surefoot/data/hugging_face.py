@@ -11,7 +11,7 @@ import torch
 
 from ..errors import SurefootError, UnknownName
 from ..types import Labels
-from .collection import Collection, common_size, places, read_class_map, renumber_classes
+from .collection import Collection, common_size, consecutive_indices, read_class_map, renumber_classes
 from .fetching import check_label, check_package
 from .folders import AUGMENTATION, LABEL_COLUMNS, SPLIT_FOLDERS
 from .reading import read_image
@@ -54,7 +54,7 @@ def load_hugging_face(name: str, root: str | None, class_map: str | None) -> Col
         name, {split: list(table[label]) for split, table in chosen.items()}, features[label], class_map
     )
     undecoded = tuple(table.cast_column(image, ImageFeature(decode=False)) for table in chosen.values())
-    given = places({split: len(table) for split, table in chosen.items()})
+    given = consecutive_indices({split: len(table) for split, table in chosen.items()})
     source = Rows(undecoded, tuple(int(indices[0]) for indices in given.values()), image)
     notes = (f"splits beside {', '.join(tables)} are left out: {', '.join(left_out)}",) if left_out else ()
     divided = {} if list(tables) == ["train"] else given  # all images are published as `train` where nobody divided them

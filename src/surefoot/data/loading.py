@@ -14,7 +14,7 @@ from ..errors import NotFound, SurefootError, UnknownName, require
 from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
-from .choosing import stratified_places
+from .choosing import stratified_indices
 from .collection import Arrays, Collection, assign_splits, files_of, stratified_split
 from .dataset import Dataset, Split, TensorSplit
 from .fetching import has_reader, is_stream
@@ -96,7 +96,7 @@ def load_data(
     if fraction < 1:
         by_split["train"] = stratified_share(by_split["train"], collection.labels, fraction, seed)
     if max_images is not None and max_images < len(by_split["test"]):
-        by_split["test"] = by_split["test"][stratified_places(collection.labels[by_split["test"]], max_images, seed)]
+        by_split["test"] = by_split["test"][stratified_indices(collection.labels[by_split["test"]], max_images, seed)]
     total = sum(map(len, by_split.values())) * collection.channels * math.prod(size)
     pictures = Pictures(collection.source, preprocessing, size)
     splits: dict[str, Split] = {}

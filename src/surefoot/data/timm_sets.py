@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import SurefootError
 from ..seeds import generator
 from ..types import Batch
-from .collection import CARVED, places, read_class_map, renumber_classes
+from .collection import CARVED, consecutive_indices, read_class_map, renumber_classes
 from .dataset import Dataset, to_pixels
 from .fetching import check_label, check_package, refuse_remote_shards
 from .folders import AUGMENTATION
@@ -48,16 +48,16 @@ def open_readers(name: str, root: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, repr=False)
 class IterableSplit:
-    """The part of a stream whose places are chosen; order is the stream's, or mixed in a buffer.
+    """The part of a stream whose positions are chosen; order is the stream's, or mixed in a buffer.
 
-    Where a stream has no calibration or validation split, places are drawn for them at random from the training stream: it
+    Where a stream has no calibration or validation split, positions are drawn for them at random from the training stream: it
     cannot be stratified, because labels are not known ahead.
     """
 
     name: str
     root: str | None
     split: str
-    chosen: Tensor  # bool, one for each place of the stream
+    chosen: Tensor  # bool, one for each position in the stream
     first: int  # number of the stream's first image in the whole data set
     preprocessing: Preprocessing
     numbers: tuple[int, ...]  # the number of each class of the stream in the order of the class map
@@ -87,7 +87,7 @@ class IterableSplit:
             yield as_batch(waiting if part is None else [waiting[position] for position in part.tolist()], device)
 
     def items(self) -> Iterator[tuple[Tensor, int, int]]:
-        """Image, label and number of each chosen place, in the stream's order."""
+        """Image, label and number at each chosen position, in the stream's order."""
         from timm.data.readers import create_reader
 
         for position, (image, label) in zip(
@@ -98,7 +98,7 @@ class IterableSplit:
                 yield self.preprocessing(self.rgb(image, position)), number, self.first + position
 
     def rgb(self, image: Image, position: int) -> Image:
-        """The image as 8-bit RGB; one that cannot be is named by its place."""
+        """The image as 8-bit RGB; one that cannot be is named by its position."""
         try:
             return to_rgb(image)
         except ValueError as error:
@@ -138,7 +138,7 @@ def load_iterable(
     lengths = {split: int(reader.num_samples or 0) for split, reader in readers.items()}
     if not all(lengths.values()):
         raise SurefootError(f"Data '{name}' do not say how many images they hold; put the count into _info.json.")
-    starts = {split: int(indices[0]) for split, indices in places(lengths).items()}
+    starts = {split: int(indices[0]) for split, indices in consecutive_indices(lengths).items()}
     called = {split: getattr(getattr(reader, "split_info", None), "name", "") or split for split, reader in readers.items()}
     draw = torch.rand(lengths.get("train", 0), generator=generator(seed, "split"))
     shares, used = {}, 0.0

@@ -14,7 +14,7 @@ import torch
 from ..errors import SurefootError
 from ..types import Labels
 from .augmentation import Augmentation
-from .collection import Arrays, Collection, Files, places
+from .collection import Arrays, Collection, Files, consecutive_indices
 
 NATURAL = Augmentation(crop_padding=0.125, flip=True)
 WRITTEN = Augmentation(crop_padding=0.125)  # a mirrored 2 is no 2
@@ -56,7 +56,7 @@ def load_published(name: str, root: str | None, download: bool) -> Collection:
     loaded = {split: open_split(name, published, folder, how, download) for split, how in published.splits.items()}
     names = class_names(name, loaded["train"])
     labels = torch.cat([labels_of(dataset) for dataset in loaded.values()])
-    given = places({split: len(dataset) for split, dataset in loaded.items()})
+    given = consecutive_indices({split: len(dataset) for split, dataset in loaded.items()})
     if hasattr(loaded["train"], "data"):
         images = torch.cat([pixels(dataset) for dataset in loaded.values()])
         return Collection(Arrays(images), labels, names, given, images.shape[1], published.augmentation)

@@ -149,7 +149,7 @@ def plane_snapshots(
 ) -> Iterator[dict[int, RepresentationPlane]]:
     """Inside the block, fill a dictionary from epoch to plane: 0 before training, then after each `every`-th epoch.
 
-    An epoch has ended when the model, after it was trained, is first asked in inference mode, as `sf.fit` does to validate.
+    An epoch has ended when the model, after it was trained, is first called in inference mode, as `sf.fit` does to validate.
     In a loop of your own, call `representation_plane` where you want it.
     """
     require(every >= 1, "every", "at least 1", every)

@@ -91,7 +91,7 @@ def distance_to(marked: Tensor, limit: int) -> Tensor:
 
 
 def closer(distances: Tensor, candidates: Tensor, offset: int, dim: int) -> None:
-    """Lower what was found to the candidates that lie `offset` before and after it."""
+    """Lower the distances to the candidates that lie `offset` before and after it."""
     count = distances.shape[dim] - offset
     for to, origin in ((offset, 0), (0, offset)):
         target = distances.narrow(dim, to, count)

@@ -125,7 +125,7 @@ def resize_matrix(side: int, new_side: int) -> Tensor:
 
 
 def bilinear_matrix(coordinates: Tensor, side: int) -> Tensor:
-    """One row for each place, with the weights of its two neighbours."""
+    """One row for each coordinate, with the weights of its two neighbours."""
     coordinates = coordinates.clamp(0, side - 1)
     below = coordinates.floor().clamp(max=max(side - 2, 0))
     share = (coordinates - below)[:, None]

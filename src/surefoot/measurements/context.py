@@ -37,7 +37,7 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """A model, the split it is measured on, and how; what is asked for twice is computed once.
+    """A model, the split it is measured on, and how; what is needed twice is computed once.
 
     `model` is what predicts; `space` is the module whose last layer is linear, where features are looked at. Only a study
     knows the recipe and the objective, and trains other models beside its own; `work` keeps what is not finished.
@@ -124,12 +124,12 @@ class Context:
 
     @property
     def indices(self) -> Tensor:
-        """Each image's place in the whole data set, in the order of the split."""
+        """Each image's index in the whole data set, in the order of the split."""
         return self.once("indices", lambda: indices_of(self.images, self.batch_size))
 
     def rows_at(self, indices: Tensor) -> Tensor:
         """Where the images with these indices stand in the split."""
-        row_of = self.once("places", lambda: {int(index): row for row, index in enumerate(self.indices)})
+        row_of = self.once("rows of indices", lambda: {int(index): row for row, index in enumerate(self.indices)})
         return torch.tensor([row_of[index] for index in indices.tolist()], dtype=torch.long)
 
     def some(self, max_images: int | None) -> Batch:

@@ -49,12 +49,12 @@ def class_results(predictions: Predictions, names: Sequence[str]) -> tuple[Class
     count = predictions.num_classes
     labels, predicted = predictions.labels, predictions.classes
     confusion = (labels * count + predicted).bincount(minlength=count * count).view(count, count)
-    images, answered, right = confusion.sum(1), confusion.sum(0), confusion.diagonal()
+    images, predicted_counts, right = confusion.sum(1), confusion.sum(0), confusion.diagonal()
     confidence = torch.zeros(count, dtype=torch.float64).index_add_(0, labels, predictions.confidences.double())
     mistaken = confusion.clone().fill_diagonal_(0)
     results = []
     for number in range(count):
-        total, correct, claims = int(images[number]), int(right[number]), int(answered[number])
+        total, correct, claims = int(images[number]), int(right[number]), int(predicted_counts[number])
         most = int(mistaken[number].argmax())
         results.append(
             ClassResult(
@@ -132,10 +132,10 @@ def read_groups(path: str | Path, column: str, split: Split | Predictions) -> li
 
 
 def split_indices(split: Split | Predictions) -> list[int]:
-    """Each image's place in the whole data set."""
+    """Each image's index in the whole data set."""
     indices = getattr(split, "indices", None)
     if indices is None:
-        raise SurefootError("These data have no places ahead: leave out the column `index` and give a row for each image.")
+        raise SurefootError("These data have no indices ahead: leave out the column `index` and give a row for each image.")
     return [int(index) for index in indices]
 
 

@@ -82,7 +82,7 @@ def choose_temperatures(
 
 
 def are_others(given: Predictions, clean: Predictions) -> bool:
-    """Whether predictions from elsewhere are of other images though their places are the same: labels at a place differ."""
+    """Whether predictions from elsewhere are of other images though their indices are the same: labels at an index differ."""
     if given.indices is None or clean.indices is None:
         return False
     labels = dict(zip(given.indices.tolist(), given.labels.tolist(), strict=True))

@@ -57,7 +57,7 @@ class SmallResNet(nn.Module):
         return logits
 
 
-# The last layer of a classifier, changed to the number of classes, the feature space and the bias that are asked for.
+# The last layer of a classifier, changed to the number of classes, the feature space and the bias that are requested.
 
 
 def change_head(model: Classifier, num_classes: int | None, feature_dim: int | None, bias: bool) -> None:

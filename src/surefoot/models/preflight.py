@@ -73,9 +73,9 @@ def preflight(
     in_range = findings[1] is None
     with evaluating(model), torch.no_grad(), global_seed(0, "preflight"):
         with watched(model) as convolutions:
-            answer(model, images[:2])
+            logits_of(model, images[:2])
         findings.append(imagenet_stem(images, convolutions))
-        logits = answer(model, images)
+        logits = logits_of(model, images)
         findings += [class_count(logits, num_classes), probabilities(logits)]
         if in_range:
             best, wrong_inputs = normalisation(model, images, labels, logits)
@@ -83,7 +83,7 @@ def preflight(
     return [finding for finding in findings if finding is not None]
 
 
-def answer(model: nn.Module, images: Images) -> Logits:
+def logits_of(model: nn.Module, images: Images) -> Logits:
     """The model's output for the images, in batches, on the CPU."""
     device = next((p.device for p in model.parameters()), images.device)
     try:
@@ -217,7 +217,7 @@ def normalisation(model: nn.Module, images: Images, labels: Labels, logits: Logi
     if float(right.mean()) > 1 - CLEARLY:
         return logits, None  # there is no room for a gain
     for other in other_inputs(images.shape[1]):
-        other_logits = answer(model, images * other.scale.to(images) + other.shift.to(images))
+        other_logits = logits_of(model, images * other.scale.to(images) + other.shift.to(images))
         now = (other_logits.argmax(1) == labels).double()
         gain = float((now - right).mean())
         clear = gain >= CLEARLY and gain > STANDARD_ERRORS * standard_error(now - right)
@@ -260,7 +260,7 @@ def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | N
     moved = [f"{k} as {int(order[k])}" for k in range(num_classes) if int(order[k]) not in (k, -1)]
     message = (
         f"Accuracy is {percent(right)} and would be {percent(renumbered)} with the classes in another order "
-        f"(found on one half of {len(labels)} images, measured on the other): the model answers class {', '.join(moved[:3])}"
+        f"(found on one half of {len(labels)} images, measured on the other): the model predicts class {', '.join(moved[:3])}"
         f"{' and so on' if len(moved) > 3 else ''}."
     )
     return Finding("class-order", message, "The labels seem to be in another order: use class_map (--class-map).")

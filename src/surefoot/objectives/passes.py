@@ -52,7 +52,7 @@ def unpack(outputs: Outputs) -> tuple[Tensor, Tensor]:
 
 
 def run(call: Callable[[nn.Module, Images], Any], model: nn.Module, batches: Sequence[Images], batch_norm: str) -> list[Any]:
-    """Call the model once for all batches or once for each; a wrapper such as DDP is asked only once for a backward pass."""
+    """Call the model once for all batches or once for each; a wrapper such as DDP is called only once for a backward pass."""
     try:
         if len(batches) > 1 and (batch_norm == "together" or not has_batch_norm(model)):
             outputs = call(model, torch.cat(list(batches)))

@@ -21,7 +21,7 @@ from ..errors import SurefootError, require
 from ..files import inside, write_json, write_text
 from ..registry import Registry
 
-# What a worker is told, and how it came out: plain values that go into a file and to another machine, without torch.
+# What a worker is given, and how it came out: plain values that go into a file and to another machine, without torch.
 
 
 DONE, FAILED = b"done\n", b"failed\n"  # what a worker says when a job has ended

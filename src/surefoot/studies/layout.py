@@ -168,7 +168,7 @@ def best_keys(by_key: dict[Key, dict[int, float]], axes: Sequence[str], metric: 
 
 
 def published_for(study: Study, labels: Mapping[str, str], name: str) -> tuple[float, float | None] | None:
-    """The paper's own figure for a metric at a place of the grid."""
+    """The paper's own figure for a metric in a cell of the grid."""
     for row in study.published:
         if name in row and all(str(row[axis]) == label for axis, label in labels.items() if axis in row):
             return as_pair(row[name])

@@ -59,7 +59,7 @@ def run_study(
     save: Callable[[], None] = lambda: None,
     progress: bool = False,
 ) -> Report:
-    """Compute what is missing; a cell that fails is told with its log and stops no other.
+    """Compute what is missing; a cell that fails is reported with its log and stops no other.
 
     `save` is called at first and whenever a cell has ended, so that a study which is stopped leaves its tables.
     """

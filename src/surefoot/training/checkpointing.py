@@ -137,7 +137,7 @@ def read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
-    """Momentum and the like, by the place of the parameter."""
+    """Momentum and the like, by the index of the parameter."""
     state: dict[int, dict[str, Any]] = {}
     for name, value in {**tensors, **numbers}.items():
         if name.startswith("optimiser."):

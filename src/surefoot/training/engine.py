@@ -67,7 +67,7 @@ class Engine:
 
     @property
     def share(self) -> Tensor:
-        """This process's places in a global batch."""
+        """This process's indices in a global batch."""
         return share_of(self.batch_size, self.rank, self.processes, self.accumulation)
 
     @property

@@ -76,7 +76,7 @@ def histogram(groups: Mapping[str, Numbers], x: str, *, logarithmic: bool = Fals
 
 
 def scatter(x: Sequence[Any], y: Sequence[Any], x_title: str, y_title: str, **layout: Any) -> go.Figure:
-    """A point for each image that has both numbers; hovering gives its place in the batch."""
+    """A point for each image that has both numbers; hovering gives its index in the batch."""
     figure = new_figure(x_title, y_title, showlegend=False, **layout)
     rows = [(a, b, k) for k, (a, b) in enumerate(zip(x, y, strict=True)) if a is not None and b is not None]
     first, second, indices = ([row[column] for row in rows] for column in range(3))
@@ -118,12 +118,12 @@ def apart(groups: Sequence[Mapping[str, Sequence[Point]]]) -> Sequence[Mapping[s
 
 def error_bars(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Error bars from each value to the ends of its interval; none where there is no interval."""
-    above = [max(0.0, number["high"] - number["value"]) if held(number) else None for number in numbers]
-    below = [max(0.0, number["value"] - number["low"]) if held(number) else None for number in numbers]
+    above = [max(0.0, number["high"] - number["value"]) if has_interval(number) else None for number in numbers]
+    below = [max(0.0, number["value"] - number["low"]) if has_interval(number) else None for number in numbers]
     return {"array": above, "arrayminus": below, "thickness": 1, "width": 3}
 
 
-def held(number: Mapping[str, Any]) -> bool:
+def has_interval(number: Mapping[str, Any]) -> bool:
     return all(number.get(key) is not None for key in ("value", "low", "high"))
 
 
@@ -132,7 +132,7 @@ def palette(count: int) -> list[str]:
     return [f"hsl({360 * k / count:.0f}, 65%, {45 + 12 * (k % 2)}%)" for k in range(count)]
 
 
-def places(points: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
+def coordinates(points: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
     """Points as lists of coordinates."""
     return {name: list(column) for name, column in zip("xyz", zip(*points, strict=True), strict=False)}
 

@@ -11,7 +11,7 @@ from ...metrics import find
 from .base import Model, Section
 from .corruptions import class_name
 
-SHOWN = 20  # rows before the rest is asked for
+SHOWN = 20  # rows shown before the reader opens the rest
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def one_model(model: Model) -> tuple[list[Column], list[list[Any]]]:
 
 def several_models(models: Sequence[Model]) -> tuple[list[Column], list[list[Any]]]:
     """How often each model recognises each class; the class that the first knows least comes first."""
-    by_model = [dict(told_apart(model.audit["classes"])) for model in models]
+    by_model = [dict(distinguished(model.audit["classes"])) for model in models]
     rows = {key: row for each in by_model for key, row in each.items()}
     order = dict.fromkeys(key for each in by_model for key in sorted(each, key=lambda key: known(each[key])))
     accuracies = ([(each.get(key, {}).get("accuracy") or {}).get("value") for each in by_model] for key in order)
@@ -59,7 +59,7 @@ def several_models(models: Sequence[Model]) -> tuple[list[Column], list[list[Any
     return columns, [[key[0], rows[key]["images"], *row] for key, row in zip(order, accuracies, strict=True)]
 
 
-def told_apart(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
+def distinguished(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
     """Classes by their name and how often it came before: ImageNet has two cranes."""
     seen = Counter[str]()
     for row in rows:

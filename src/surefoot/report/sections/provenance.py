@@ -11,7 +11,7 @@ from ...auditing.frames import leaves
 from ..words import Audit
 from .base import Model, Section
 
-# Measurements beyond those of the page: the user's own, and others that were asked for.
+# Measurements beyond those of the page: the user's own, and others that were requested.
 
 
 def measurements_section(models: Sequence[Model]) -> Section | None:
