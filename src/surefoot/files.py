@@ -64,8 +64,8 @@ def this_host() -> str:
 def sweep(folder: Path, name: str | None = None) -> None:
     """Remove what processes of this machine that are gone left half-written: of one file, or of all in a folder."""
     for left in folder.iterdir() if folder.is_dir() else ():
-        found = PART.fullmatch(left.name)
-        if found and name in (None, found["name"]) and found["host"] == this_host() and not is_running(int(found["process"])):
+        match = PART.fullmatch(left.name)
+        if match and name in (None, match["name"]) and match["host"] == this_host() and not is_running(int(match["process"])):
             remove(left)
 
 

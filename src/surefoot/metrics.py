@@ -78,7 +78,7 @@ PREDICTIONS: dict[str, Metric] = {  # of a model's predictions; the page lists t
     "precision": share("precision", UP, "how often a prediction of the class is right"),
     "coverage": share("coverage", UP, "images that the model decides by itself"),
     "risk": share("risk", DOWN, "errors among the images that the model decides by itself"),
-    "wanted_risk": share("wanted risk", NEITHER, "the error rate that was asked for"),
+    "wanted_risk": share("wanted risk", NEITHER, "the error rate that was requested"),
     "threshold": amount("threshold", NEITHER, "the confidence from which the model decides by itself"),
 }
 
@@ -337,10 +337,10 @@ UNNAMED = ("clean", "logits", "cost", "sensitivity", "curvature", "features")  #
 
 def find(name: str, words: Mapping[str, str] = IN_AUDITS) -> Metric:
     """A metric by its own name, or another word for it; an unknown one suggests the nearest."""
-    found = METRICS.get(words.get(name, name))
-    if found is None:
+    metric = METRICS.get(words.get(name, name))
+    if metric is None:
         raise UnknownName("metric", name, [*METRICS, *words])
-    return found
+    return metric
 
 
 def of_path(path: str) -> Metric:

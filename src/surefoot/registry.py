@@ -1,4 +1,4 @@
-"""Tables from a name to an object that is imported when it is first asked for.
+"""Tables from a name to an object that is imported when it is first needed.
 
 Where a table allows it, the user's own `package.module:attribute` is a name too. Importing it runs code, so a file may hold
 such a name only if the user trusts the file: whoever reads names from a file calls `refuse_code` before one of them is used.
@@ -79,13 +79,13 @@ class Registry:
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         """Our rows, and those of installed packages."""
-        found = dict(self._rows)
+        entries = dict(self._rows)
         for point in entry_points(group=self.group) if self.group else ():
-            if point.name in found:
+            if point.name in entries:
                 raise SurefootError(f"{self.kind} '{point.name}' of '{point.value}' is registered twice.")
             by = point.dist.name if point.dist is not None else point.module
-            found[point.name] = Entry(point.name, point.value, f"from {by}")
-        return found
+            entries[point.name] = Entry(point.name, point.value, f"from {by}")
+        return entries
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -102,14 +102,14 @@ class Registry:
         if name in self._rows:
             return import_target(self.kind, self._rows[name].target)
         if name in self._entries:
-            found = import_target(self.kind, self._entries[name].target)
+            target = import_target(self.kind, self._entries[name].target)
         elif self.own is None or ":" not in name:
             raise UnknownName(self.kind, name, self.names)
         else:
-            found = import_own(self.kind, name)
-        if self.own is not None and not self.own.holds(found):
+            target = import_own(self.kind, name)
+        if self.own is not None and not self.own.holds(target):
             raise SurefootError(f"{self.kind} '{name}' must be {self.own.rule}.")
-        return found
+        return target
 
     def name_of(self, target: type) -> str:
         """The registered name of a class, or its `module:Class`."""
@@ -137,8 +137,8 @@ def code_in(content: Any) -> str | None:
 
 def refuse_code(source: str, content: Any) -> None:
     """Refuse content of a file that names code; `source` says which file."""
-    if found := code_in(content):
-        raise SurefootError(f"{source} names code, '{found}': if it is yours or you trust it, {TRUST}.")
+    if code := code_in(content):
+        raise SurefootError(f"{source} names code, '{code}': if it is yours or you trust it, {TRUST}.")
 
 
 def import_own(kind: str, target: str) -> Any:

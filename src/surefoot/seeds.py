@@ -30,8 +30,8 @@ def default_generator(device: torch.device) -> torch.Generator:
     if device.type == "mps":
         return torch.mps._get_default_mps_generator()
     module = getattr(torch, device.type)
-    found: torch.Generator = module.default_generators[module.current_device() if device.index is None else device.index]
-    return found
+    own: torch.Generator = module.default_generators[module.current_device() if device.index is None else device.index]
+    return own
 
 
 def reseed(device: torch.device, *keys: Key) -> None:
@@ -106,11 +106,11 @@ def global_seed(*keys: Key) -> Iterator[None]:
 
 def check_indices(indices: Tensor | None, count: int) -> Tensor:
     """Places of images in their data set, one whole number for each: 0, 1, ... if not given."""
-    found = torch.arange(count) if indices is None else torch.as_tensor(indices)
-    require(found.ndim == 1 and len(found) == count, "indices", f"one for each of {count} images", found.numel())
-    whole = not (found.is_floating_point() or found.dtype == torch.bool)
-    require(whole, "indices", "whole numbers", found.dtype)
-    return found
+    checked = torch.arange(count) if indices is None else torch.as_tensor(indices)
+    require(checked.ndim == 1 and len(checked) == count, "indices", f"one for each of {count} images", checked.numel())
+    whole = not (checked.is_floating_point() or checked.dtype == torch.bool)
+    require(whole, "indices", "whole numbers", checked.dtype)
+    return checked
 
 
 class ImageDraws:

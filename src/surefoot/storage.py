@@ -38,13 +38,13 @@ def write_predictions(path: str | Path, batches: Iterable[Predictions]) -> None:
     if path.suffix == ".csv":
         write_csv(path, batches)
     elif path.suffix in SUFFIXES:
-        found = tensors_of(Predictions.join(batches))
+        tensors = tensors_of(Predictions.join(batches))
         if path.suffix == ".npz":
-            arrays: dict[str, Any] = {name: value.numpy() for name, value in found.items()}
+            arrays: dict[str, Any] = {name: value.numpy() for name, value in tensors.items()}
             with replacing(path) as beside, open(beside, "wb") as file:
                 np.savez(file, **arrays)
         else:
-            write_tensors(path, found)
+            write_tensors(path, tensors)
     elif path.suffix:
         raise UnknownName("format of predictions", path.suffix, SUFFIXES)
     else:
@@ -97,9 +97,9 @@ def write_csv(path: Path, batches: Iterable[Predictions]) -> None:
             if number == 0:
                 lines.writerow(["label", *(["index"] * named), *(f"{LOGIT}{k}" for k in range(batch.num_classes))])
             digits = DIGITS.get(batch.logits.dtype, ".9g")
-            places = batch.indices.tolist() if batch.indices is not None else []
+            indices = batch.indices.tolist() if batch.indices is not None else []
             for row, (label, logits) in enumerate(zip(batch.labels.tolist(), batch.logits.tolist(), strict=True)):
-                lines.writerow([label, *places[row : row + named], *(format(value, digits) for value in logits)])
+                lines.writerow([label, *indices[row : row + named], *(format(value, digits) for value in logits)])
 
 
 class StoredPredictions:
@@ -131,15 +131,15 @@ class StoredPredictions:
         return Predictions.join(self)
 
 
-def named_predictions(found: dict[str, Tensor], path: Path) -> Predictions:
+def named_predictions(tensors: dict[str, Tensor], path: Path) -> Predictions:
     """Predictions from tensors whose names say what they are."""
-    kinds = [name for name in ("logits", "probabilities") if name in found]
-    if len(kinds) != 1 or "labels" not in found:
-        held = ", ".join(sorted(found)) or "nothing"
-        raise SurefootError(f"'{path}' must hold labels, and logits or probabilities; it holds {held}.")
+    kinds = [name for name in ("logits", "probabilities") if name in tensors]
+    if len(kinds) != 1 or "labels" not in tensors:
+        names = ", ".join(sorted(tensors)) or "nothing"
+        raise SurefootError(f"'{path}' must hold labels, and logits or probabilities; it holds {names}.")
     make = Predictions.from_logits if kinds == ["logits"] else Predictions.from_probabilities
     try:
-        return make(found[kinds[0]], found["labels"], found.get("features"), found.get("indices"))
+        return make(tensors[kinds[0]], tensors["labels"], tensors.get("features"), tensors.get("indices"))
     except SurefootError as error:
         raise SurefootError(f"'{path}': {error}") from error
 
@@ -167,10 +167,10 @@ def read_npz(path: Path) -> Predictions:
     """Arrays by name, which are read whole."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            found = {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
+            tensors = {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
     except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
-    return named_predictions(found, path)
+    return named_predictions(tensors, path)
 
 
 def read_csv(path: Path) -> Iterator[Predictions]:
@@ -195,8 +195,8 @@ def read_rows(path: Path) -> Iterator[Predictions]:
         scored = [name for name in names if name.startswith(kinds[0])]
         wanted = [f"{kinds[0]}{k}" for k in range(len(scored))]
         if set(scored) != set(wanted):
-            held = ", ".join(sorted(set(scored) - set(wanted)) or scored)
-            raise SurefootError(f"'{path}' must have each of {wanted[0]} to {wanted[-1]} once; {held} does not fit.")
+            unfit = ", ".join(sorted(set(scored) - set(wanted)) or scored)
+            raise SurefootError(f"'{path}' must have each of {wanted[0]} to {wanted[-1]} once; {unfit} does not fit.")
         columns = [names.index(name) for name in wanted]
         rows = max(1, CHUNK_BYTES // (len(columns) * 64))  # a number in a list of Python's takes more than in a tensor
         first = True
@@ -211,8 +211,11 @@ def read_rows(path: Path) -> Iterator[Predictions]:
             try:
                 scores = torch.tensor([[float(row[k]) for k in columns] for row in block], dtype=torch.float64)
                 labels = torch.tensor([int(row[names.index("label")]) for row in block], dtype=torch.long)
-                places = [int(row[names.index("index")]) for row in block] if "index" in names else None
+                indices = [int(row[names.index("index")]) for row in block] if "index" in names else None
             except (ValueError, IndexError) as error:
                 raise SurefootError(f"'{path}' has a row that does not fit its names: {error}.") from error
-            found = {"logits" if kinds == [LOGIT] else "probabilities": scores.view(len(block), len(columns)), "labels": labels}
-            yield named_predictions(found | ({} if places is None else {"indices": torch.tensor(places)}), path)
+            tensors = {
+                "logits" if kinds == [LOGIT] else "probabilities": scores.view(len(block), len(columns)),
+                "labels": labels,
+            }
+            yield named_predictions(tensors | ({} if indices is None else {"indices": torch.tensor(indices)}), path)

@@ -21,7 +21,7 @@ Features: TypeAlias = Tensor  # float, batch x dimensions
 
 @dataclass(frozen=True)
 class Batch:
-    """Some images of a split, with their labels and their places in the data set."""
+    """Some images of a split, with their labels and their indices in the data set."""
 
     images: Images
     labels: Labels
@@ -58,7 +58,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Predictions:
-    """A model's answers on a split. Say what you have: `from_logits` or `from_probabilities`; the range is never guessed.
+    """A model's predictions on a split. Say what you have: `from_logits` or `from_probabilities`; the range is never guessed.
 
     Log-probabilities are logits whose softmax is known, so both are held as `logits`.
     """
@@ -110,8 +110,8 @@ class Predictions:
         require(len(parts) > 0, "parts", "at least one", 0)
 
         def whole(name: str) -> Any:
-            held = [getattr(part, name) for part in parts]
-            return None if any(value is None for value in held) else torch.cat(held)
+            values = [getattr(part, name) for part in parts]
+            return None if any(value is None for value in values) else torch.cat(values)
 
         return cls(whole("logits"), whole("labels"), whole("features"), whole("indices"))
 

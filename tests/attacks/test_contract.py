@@ -166,5 +166,5 @@ def test_a_model_that_does_not_react(attack, way):
 
 @pytest.mark.parametrize("attack", [fgsm, pgd])
 def test_a_gradient_that_is_not_a_number_names_its_image(attack):
-    with pytest.raises(SurefootError, match="not finite for 1 of 3 images, the first at place 1"):
+    with pytest.raises(SurefootError, match="not finite for 1 of 3 images, the first at index 1"):
         attack(Blind("spoils"), torch.rand(3, 3, 4, 4), torch.tensor([0, 1, 0]))

@@ -279,7 +279,7 @@ def test_signs_of_masked_gradients():
     nearly = masking_signs(linear_net(2, 8), images, linear_net(2, 8)(images).argmax(1), eps=0.02, queries=50)
     assert [line.split(":")[0] for line in nearly] == ["More steps do not help"]
     noisy = NoisyEnsemble(net, GaussianNoise(0.1), 2)
-    assert masking_signs(noisy, images, labels, **options)[0].startswith("The model answers differently from call to call")
+    assert masking_signs(noisy, images, labels, **options)[0].startswith("The model predicts differently from call to call")
     wrong = masking_signs(net, images, (labels + 1) % 5)
     assert wrong == ["No image is classified correctly, so there is nothing to attack."]
 

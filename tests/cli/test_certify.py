@@ -20,7 +20,7 @@ def test_the_table_and_the_json(surefoot, folder):
     shown = surefoot(*command)
     assert shown.code == 0, shown.err
     assert "r, test split, noise 0.25, 95 % intervals" in shown.out
-    assert "images without an answer; radii end at" in shown.out
+    assert "images without a prediction; radii end at" in shown.out
     assert "not of the model itself" in shown.out
     assert shown.err == ""  # no terminal, no bar
     quiet = surefoot(*command, "--json", "--quiet")

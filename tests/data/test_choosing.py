@@ -2,26 +2,26 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.data.choosing import ChosenSplit, choose, chosen_rows, chunks_of, stratified_places
+from surefoot.data.choosing import ChosenSplit, choose, chosen_rows, chunks_of, stratified_indices
 from surefoot.errors import SurefootError
 
 
 def test_exactly_so_many_of_every_class_in_its_share():
     labels = torch.tensor([0] * 60 + [1] * 30 + [2] * 10)[torch.randperm(100, generator=torch.Generator().manual_seed(0))]
     for count in (1, 7, 10, 50, 99):
-        rows = stratified_places(labels, count, 0)
+        rows = stratified_indices(labels, count, 0)
         assert len(rows) == len(set(rows.tolist())) == count
         assert torch.equal(rows, rows.sort().values)
         shares = labels[rows].bincount(minlength=3).double()
         assert (shares - count * torch.tensor([0.6, 0.3, 0.1])).abs().max() <= 1
-    assert not torch.equal(stratified_places(labels, 50, 0), stratified_places(labels, 50, 1))
-    assert set(stratified_places(labels, 7, 0).tolist()) <= set(stratified_places(labels, 50, 0).tolist())
+    assert not torch.equal(stratified_indices(labels, 50, 0), stratified_indices(labels, 50, 1))
+    assert set(stratified_indices(labels, 7, 0).tolist()) <= set(stratified_indices(labels, 50, 0).tolist())
 
 
 def test_the_same_images_from_memory_and_in_order(digits):
     few = choose(digits.test, 50, 0)
     batch = next(iter(few.batches(50)))
-    rows = stratified_places(digits.test.labels, 50, 0)
+    rows = stratified_indices(digits.test.labels, 50, 0)
     assert torch.equal(batch.indices, digits.test.indices[rows])
     assert torch.equal(batch.images, digits.test.images[rows].float() / 255)
     assert choose(digits.test, None) is digits.test

@@ -96,7 +96,7 @@ def test_what_cannot_be_exported(small, pictures, tmp_path, monkeypatch):
     with pytest.raises(SurefootError, match="temperature must be positive, got 0"):
         export(small, pictures, tmp_path / "m.onnx", temperature=0)
     ensemble = sf.objectives.RandomSelfEnsemble(noise_std=0.3, test_draws=2).predictor(small)
-    with pytest.raises(SurefootError, match="draws at random when it answers"):
+    with pytest.raises(SurefootError, match="draws at random when it predicts"):
         export(ensemble, pictures, tmp_path / "m.pt2", format="torch")
 
     class Branching(torch.nn.Module):

@@ -195,7 +195,7 @@ def test_precision_is_never_slower(monkeypatch):
     assert "no units for bf16" in choose_precision("auto", cpu)[1]
     monkeypatch.setattr("surefoot.training.precision.has_bf16_units", lambda: True)
     assert choose_precision("auto", cpu)[0] == "bf16"
-    assert choose_precision("fp16", cpu) == ("fp16", "as asked")
+    assert choose_precision("fp16", cpu) == ("fp16", "as given")
     for major, expected in ((9, "bf16"), (7, "fp16"), (6, "float32")):
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, major=major: (major, 0))
         assert choose_precision("auto", torch.device("cuda"))[0] == expected

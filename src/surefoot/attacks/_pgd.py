@@ -66,7 +66,7 @@ def pgd(
     the gradient over so many draws of a randomised model. With `early_stop` an image is left where it is first seen to be
     classified wrongly, which costs no pass, so that later steps have fewer images to work on.
 
-    Starts are drawn for each image by (seed, image index), whatever its batch; `indices` are the images' places in their data
+    Starts are drawn for each image by (seed, image index), whatever its batch; `indices` are the images' indices in their data
     set (0, 1, ... if not given). A `generator` draws for the batch instead, anew at every call, as training does.
     """
     ball = Ball(norm, eps)
@@ -87,10 +87,10 @@ def pgd(
             stop = wrong if early_stop else None
             return climb(model, images[rows], measure, ball, steps, step_size, start, eot, stop), measure, wrong
 
-        found, measure, wrong = run(slice(None), "start")
+        adversarial, measure, wrong = run(slice(None), "start")
         if restarts == 1:
-            return found
-        value, broken = outcome(model, found, measure, wrong)
+            return adversarial
+        value, broken = outcome(model, adversarial, measure, wrong)
         for restart in range(1, restarts):
             rows = (~broken).nonzero().flatten()
             if not len(rows):
@@ -98,13 +98,13 @@ def pgd(
             again, measure, wrong = run(rows, f"restart {restart}")
             new_value, new_broken = outcome(model, again, measure, wrong)
             better = new_broken | (new_value > value[rows])
-            found[rows[better]], value[rows[better]] = again[better], new_value[better]
+            adversarial[rows[better]], value[rows[better]] = again[better], new_value[better]
             broken[rows] = new_broken
-    return found
+    return adversarial
 
 
 def aims(labels: Labels, count: int, loss: str) -> tuple[Measure, Measure]:
-    """The loss to be made large, and whether an answer is wrong; labels are checked against the first logits there are."""
+    """The loss to be made large, and whether a prediction is wrong; labels are checked against the first logits there are."""
 
     def measure(rows: Rows, logits: Logits) -> Tensor:
         right = check_labels(labels, logits.shape[1], count)[rows]

@@ -38,8 +38,8 @@ class TransferMatrix:
     def rows(self) -> list[dict[str, str | float]]:
         """A line for each cell, for tables and files."""
         return [
-            {"surrogate": s, "target": t, "attack": a, "success_rate": found.success_rate, "accuracy": found.robust_accuracy}
-            for (s, t, a), found in self.cells.items()
+            {"surrogate": s, "target": t, "attack": a, "success_rate": result.success_rate, "accuracy": result.robust_accuracy}
+            for (s, t, a), result in self.cells.items()
         ]
 
 
@@ -60,7 +60,7 @@ def transfer(
     The attacks go on after the surrogate is wrong, since what has just crossed its boundary seldom crosses another's. (Only
     AutoAttack cannot: it stops there, and leaves the images that the surrogate has wrong as they are.) With a folder the
     adversarial images are kept there, under a name that stands for weights, attack, images and seed. `indices` are the images'
-    places in their data set (0, 1, ... if not given), by which attacks draw.
+    indices in their data set (0, 1, ... if not given), by which attacks draw.
     """
     for name, value in (("images", images), ("surrogates", surrogates), ("targets", targets), ("attacks", attacks)):
         require(len(value) > 0, name, "at least one", 0)
@@ -104,6 +104,6 @@ def made_once(
         where = rows.to(images.device)
         with global_seed(seed, name, number):
             parts.append(with_draws(method, seed, indices[rows])(model, images[where], labels[where]))
-    found = torch.cat(parts)
-    cache.write({"images": found}, "adversarial")
-    return found
+    adversarial = torch.cat(parts)
+    cache.write({"images": adversarial}, "adversarial")
+    return adversarial

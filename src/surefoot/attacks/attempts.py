@@ -78,7 +78,7 @@ class AttackResult:
         """How many images each part of an ensemble broke; a part sees only what the ones before it left."""
         if self.broken_by is None:
             return {}
-        return {name: int((self.broken_by == place).sum()) for place, name in enumerate(self.parts)}
+        return {name: int((self.broken_by == index).sum()) for index, name in enumerate(self.parts)}
 
 
 @torch.inference_mode(False)
@@ -97,7 +97,7 @@ def attempt(
 ) -> tuple[Images, AttackResult]:
     """The adversarial images (clean where the model was wrong anyway) and what they did.
 
-    An attack with arguments `seed` and `indices` is given the seed and the images' places in their data set (0, 1, ... if not
+    An attack with arguments `seed` and `indices` is given the seed and the images' indices in their data set (0, 1, ... if not
     given), to draw for each image whatever its batch; torch's own generator is seeded for each batch.
     An attack with a method `parts(classes, size)` is an ensemble: each part works on what the ones before it left standing.
     After `seconds` the rest is left undone, and the result says what is proven so far. With a folder, what was done is read
@@ -128,21 +128,21 @@ def attempt(
 
     paced = Paced(model, seconds, tick) if seconds is not None or progress else model
     with bar:
-        for place, (name, part) in enumerate(parts.items()):
+        for index, (name, part) in enumerate(parts.items()):
             standing = (~finished).nonzero().flatten()
             for number, rows in enumerate(standing.split(batch_size) if len(standing) else ()):
                 said = f"{name or 'attack'}: {int((broken_by >= 0).sum())} of {int(before.correct.sum())} broken"
                 where = rows.to(images.device)
-                kept, ended = cache.read(place, number), True
+                kept, ended = cache.read(index, number), True
                 if kept is None:
                     own = with_draws(part, seed, numbers[rows])
                     points, ended = run(own, paced, images[where], labels[where], (seed, name, number))
                     kept = {"images": points, "logits": logits_of(model, points, batch_size, seed)}
                     if ended:
-                        cache.write(kept, place, number)
+                        cache.write(kept, index, number)
                 adversarial[where], attacked[rows] = kept["images"].to(images), kept["logits"]
                 broken = attacked[rows].argmax(1) != before.labels[rows]
-                broken_by[rows[broken]] = place
+                broken_by[rows[broken]] = index
                 if not ended:
                     finished[rows[broken]] = True
                     return adversarial, stopped(result_of(before, attacked, parts, broken_by, finished), seconds)

@@ -105,9 +105,9 @@ def autoattack(
 
 def run_part(name: str, ensemble: AutoAttack, classes: int, model: nn.Module, images: Images, labels: Labels) -> Images:
     """One attack on a batch. Where most of it breaks within a few passes, the attack starts again on the rest."""
-    ball, found = Ball(ensemble.norm, ensemble.eps), images.detach().clone()
+    ball, adversarial = Ball(ensemble.norm, ensemble.eps), images.detach().clone()
     if ball.eps == 0:
-        return found
+        return adversarial
     rows = torch.arange(len(images), device=images.device)
     with untouched(model):
         if ensemble.version != "rand":
@@ -117,15 +117,15 @@ def run_part(name: str, ensemble: AutoAttack, classes: int, model: nn.Module, im
             try:
                 points = build(name, ensemble, classes, watch).perturb(watch.images.clone(), watch.labels)
             except (Enough, OutOfTime) as stop:
-                found[rows] = ball.project(watch.points.to(images), images[rows])
+                adversarial[rows] = ball.project(watch.points.to(images), images[rows])
                 if isinstance(stop, OutOfTime):
-                    stop.images = found
+                    stop.images = adversarial
                     raise
                 rows = rows[~watch.broken]
             else:
-                found[rows] = ball.project(points.detach().to(images), images[rows])
+                adversarial[rows] = ball.project(points.detach().to(images), images[rows])
                 break
-    return found
+    return adversarial
 
 
 def build(name: str, ensemble: AutoAttack, classes: int, predict: Watch) -> Any:

@@ -58,8 +58,8 @@ def described(thing: Any, inside: tuple[Any, ...] = ()) -> str:
     if isinstance(thing, MethodType):
         return f"{kind} {all_of(thing.__func__, thing.__self__)}"
     if isinstance(thing, FunctionType):  # the name alone would be that of every lambda beside it
-        held = [cell.cell_contents for cell in thing.__closure__ or ()]
-        given = all_of(held, thing.__defaults__, sorted((thing.__kwdefaults__ or {}).items()))
+        contents = [cell.cell_contents for cell in thing.__closure__ or ()]
+        given = all_of(contents, thing.__defaults__, sorted((thing.__kwdefaults__ or {}).items()))
         return f"{thing.__module__}.{thing.__qualname__} {instructions(thing.__code__)} {given}"
     if callable(thing) and hasattr(thing, "__qualname__"):
         return f"{thing.__module__}.{thing.__qualname__}"

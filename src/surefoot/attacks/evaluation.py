@@ -34,9 +34,10 @@ def evaluate(
     """Attack the images that are classified correctly, no longer than until they are broken, and compare.
 
     An attack that takes `early_stop` gets it, unless it was given another value: `partial(pgd, early_stop=False)` goes on,
-    which makes wrong answers more confident. `seconds` is a time budget, after which the result says what is proven (`bounds`);
-    in `folder` finished batches are kept, and the same call goes on from there. An attack that takes `seed` and `indices`, as
-    ours do where they draw, draws for each image by these; `indices` are places in the whole data set (0, 1, ... if not given).
+    which makes wrong predictions more confident. `seconds` is a time budget, after which the result says what is proven
+    (`bounds`); in `folder` finished batches are kept, and the same call goes on from there. An attack that takes `seed` and
+    `indices`, as ours do where they draw, draws for each image by these; `indices` are those in the whole data set (0, 1,
+    ... if not given).
     """
     method = find_attack(attack, early_stop=True)
     options: dict[str, Any] = {"batch_size": batch_size, "seed": seed, "indices": indices}
@@ -95,17 +96,17 @@ def security_curve(
             method = unchanged
         run: dict[str, Any] = {"seed": seed, "indices": indices, "seconds": seconds, "progress": progress, "folder": folder}
         _, result = attempt(model, images, labels, method, batch_size=batch_size, **run)
-        found = scores(result.attacked, seed=seed)
+        calibration = scores(result.attacked, seed=seed)
         points.append(
             CurvePoint(
                 attack,
                 eps,
                 len(images),
-                found.accuracy,
+                calibration.accuracy,
                 result.success_rate,
                 result.confidence,
-                found.ece,
-                found.signed_error,
+                calibration.ece,
+                calibration.signed_error,
                 0 if result.finished is None else int((~result.finished).sum()),
             )
         )

@@ -20,7 +20,7 @@ from .auto_attack import AutoAttack
 from .gradients import NoGradient, one_gradient, untouched
 from .norms import Ball, sources
 
-# Noise as an attack: what is broken without looking at the gradient, or at the model's answers in between.
+# Noise as an attack: what is broken without looking at the gradient, or at the model's predictions in between.
 
 
 def noise(
@@ -41,13 +41,13 @@ def noise(
     check_images(images)
     source = sources("noise", len(images), generator, seed, indices)(slice(None))
     with untouched(model), torch.no_grad():
-        found, smallest = images.clone(), torch.full((len(images),), torch.inf, device=images.device)
+        worst, smallest = images.clone(), torch.full((len(images),), torch.inf, device=images.device)
         for number in range(draws if len(images) else 0):
             points = ball.draw(images, source, f"draw {number}")
             margins = logit_margins(model(points), labels).float()
             better = margins < smallest
-            found[better], smallest[better] = points[better], margins[better]
-    return found
+            worst[better], smallest[better] = points[better], margins[better]
+    return worst
 
 
 # Signs that a model looks robust because its gradients mislead, not because it is (Athalye et al. 2018).
@@ -73,7 +73,7 @@ def masking_signs(
     """A plain line for each reason not to trust what gradient attacks find in this ball; an empty list if none was seen.
 
     Looks for gradients that are zero, noise as strong as PGD, steps that do not help, Square stronger than PGD (if the extra
-    `autoattack` is installed), and answers that differ from call to call.
+    `autoattack` is installed), and predictions that differ from call to call.
     """
     Ball(norm, eps)
     require(len(images) > 0, "images", "at least one", 0)
@@ -88,7 +88,7 @@ def masking_signs(
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed, "indices": numbers[right.cpu()]}
     lines = []
     if not torch.allclose(again, clean.logits[:batch_size], rtol=1e-3, atol=1e-4):
-        lines.append("The model answers differently from call to call: attack it with eot=10 or AutoAttack's version 'rand'.")
+        lines.append("The model predicts differently from call to call: attack it with eot=10 or AutoAttack's version 'rand'.")
     flat = without_gradient(model, images, labels, batch_size, seed)
     if flat > MANY * count:
         lines.append(
@@ -127,7 +127,7 @@ def masking_signs(
 
 def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_size: int, seed: int) -> int:
     """The number of images where the gradient of the cross-entropy is exactly zero, or there is none."""
-    found = 0
+    count = 0
     with untouched(model), global_seed(seed, "gradient"):
         for points, right in zip(images.split(batch_size), labels.split(batch_size), strict=True):
 
@@ -137,7 +137,7 @@ def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_siz
             try:
                 gradient, _ = one_gradient(model, points.detach().clone().requires_grad_(), measure)
             except NoGradient:
-                found += len(points)
+                count += len(points)
             else:
-                found += int((gradient.flatten(1).abs().amax(1) == 0).sum())
-    return found
+                count += int((gradient.flatten(1).abs().amax(1) == 0).sum())
+    return count

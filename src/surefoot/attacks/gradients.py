@@ -97,15 +97,15 @@ def kind_of(model: nn.Module) -> str:
 def input_gradient(model: nn.Module, points: Images, measure: Loss, eot: int = 1) -> tuple[Tensor, Logits]:
     """The gradient of the summed loss, which keeps images apart, and the logits: both means over `eot` draws of the model."""
     points = points.detach().requires_grad_()
-    gradient, answers = one_gradient(model, points, measure)
+    gradient, mean_logits = one_gradient(model, points, measure)
     for _ in range(eot - 1):
         more, logits = one_gradient(model, points, measure)
-        gradient, answers = gradient + more, answers + logits
+        gradient, mean_logits = gradient + more, mean_logits + logits
     if eot > 1:
-        gradient, answers = gradient / eot, answers / eot
+        gradient, mean_logits = gradient / eot, mean_logits / eot
     if gradient.device.type == "cpu":  # elsewhere looking at it would make the device wait
         check_gradient(model, points, gradient)
-    return gradient, answers
+    return gradient, mean_logits
 
 
 def one_gradient(model: nn.Module, points: Images, measure: Loss) -> tuple[Tensor, Logits]:
@@ -131,4 +131,4 @@ def check_gradient(model: nn.Module, points: Images, gradient: Tensor) -> None:
         bad = (~torch.isfinite(gradient)).flatten(1).any(1).nonzero().flatten()
         if len(bad):
             first, count = int(bad[0]), f"{len(bad)} of {len(gradient)}"
-            raise SurefootError(f"The gradient is not finite for {count} images, the first at place {first}.")
+            raise SurefootError(f"The gradient is not finite for {count} images, the first at index {first}.")

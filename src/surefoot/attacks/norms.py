@@ -13,7 +13,7 @@ from ..seeds import ImageDraws, check_indices, draw
 from ..types import Images
 
 NORMS = ("linf", "l2")
-Rows = Tensor | slice  # places in the batch of the images that are worked on
+Rows = Tensor | slice  # indices in the batch of the images that are worked on
 Source = ImageDraws | torch.Generator  # draws that belong to each image, or to the batch
 
 
@@ -101,5 +101,5 @@ def sources(
 
 def lengths(change: Tensor) -> Tensor:
     """The L2 norm of each image's change, batch x 1 x 1 x 1."""
-    found: Tensor = torch.linalg.vector_norm(change, dim=(1, 2, 3), keepdim=True)
-    return found
+    norms: Tensor = torch.linalg.vector_norm(change, dim=(1, 2, 3), keepdim=True)
+    return norms

@@ -43,27 +43,27 @@ autoattack_strong = AutoAttack(eps=8 / 255)
 
 def find_attack(attack: str | Attack, *, early_stop: bool, **options: Any) -> Attack:
     """An attack by name, with options, that stops early or goes on where it can do both and nobody decided."""
-    found: Any = ATTACKS.load(attack) if isinstance(attack, str) else attack
+    chosen: Any = ATTACKS.load(attack) if isinstance(attack, str) else attack
     if options:
-        found = with_options(attack if isinstance(attack, str) else "attack", found, options)
-    given = found.keywords if isinstance(found, partial) else {}
-    if "early_stop" not in given and "early_stop" in inspect.signature(found).parameters:
-        found = partial(found, early_stop=early_stop)
-    method: Attack = found
+        chosen = with_options(attack if isinstance(attack, str) else "attack", chosen, options)
+    given = chosen.keywords if isinstance(chosen, partial) else {}
+    if "early_stop" not in given and "early_stop" in inspect.signature(chosen).parameters:
+        chosen = partial(chosen, early_stop=early_stop)
+    method: Attack = chosen
     return method
 
 
 def takes_budget(attack: str) -> bool:
-    """Whether any budget can be asked for: not if it belongs to the name, or if an attack of one's own has no `eps`."""
-    found: Any = ATTACKS.load(attack)
-    return attack not in FIXED and (isinstance(found, AutoAttack) or "eps" in inspect.signature(found).parameters)
+    """Whether any budget can be chosen: not if it belongs to the name, or if an attack of one's own has no `eps`."""
+    method: Any = ATTACKS.load(attack)
+    return attack not in FIXED and (isinstance(method, AutoAttack) or "eps" in inspect.signature(method).parameters)
 
 
 def budget_of(attack: str) -> float | None:
     """The size of the ball that an attack searches by default; None for an attack of one's own that says none."""
-    found: Any = ATTACKS.load(attack)
-    given = found.keywords.get("eps") if isinstance(found, partial) else getattr(found, "eps", None)
-    if given is None and (own := inspect.signature(found).parameters.get("eps")) is not None:
+    method: Any = ATTACKS.load(attack)
+    given = method.keywords.get("eps") if isinstance(method, partial) else getattr(method, "eps", None)
+    if given is None and (own := inspect.signature(method).parameters.get("eps")) is not None:
         given = own.default
     return None if given is None else float(given)
 

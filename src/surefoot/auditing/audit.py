@@ -116,13 +116,13 @@ def audit(
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     folder = None if output is None else inside(output, DATA)
-    images, place = data.split(split), pick_device(device)
+    images, torch_device = data.split(split), pick_device(device)
     if len(images) == 0:
         raise SurefootError(f"The {split} split has no images.")
     check_groups(groups, len(images))
     check_provenance(provenance or {})
-    model = model.to(place)
-    sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=place)))
+    model = model.to(torch_device)
+    sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
@@ -131,7 +131,7 @@ def audit(
             measurement.max_images = None if measurement.part == "corruptions" else measurement.max_images
     measurements["sample"] = Sample(list(measurements.values()))
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
-    context = Context(model, data, images, place, split, batch_size, seed, **sources)
+    context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted)
     with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
         for measurement in measurements.values():
@@ -153,9 +153,9 @@ def audit(
         context.kept["sample"] = Kept.of([store.read_tensors(name_of(task)) for task in tasks if task.label == "sample"])
         run_whole(context, store, measurements)
         table = AuditTable(context, store)
-        found, notes = summaries(context, store, table, measurements)
+        results, notes = summaries(context, store, table, measurements)
         result = assemble(
-            context, table, measurements, found, notes, findings, name, chosen.name, risks, groups, provenance or {}
+            context, table, measurements, results, notes, findings, name, chosen.name, risks, groups, provenance or {}
         )
         result.subject["table"] = store.plan.key
         if output is None:
@@ -183,11 +183,11 @@ def labelled(
         raise SurefootError(f"measure must be a list of names, got '{measure}'.")
     more = measure.items() if isinstance(measure, Mapping) else [(name, {}) for name in measure]
     wanted |= {name: dict(options) for name, options in more}
-    found = {label: check_measure(label, options) for label, options in wanted.items()}
-    if "corruptions" in found:
-        shown = {key: found["corruptions"][1][key] for key in ("names", "severities")}
-        found["pictures"] = check_measure("pictures", shown)
-    return found
+    by_label = {label: check_measure(label, options) for label, options in wanted.items()}
+    if "corruptions" in by_label:
+        shown = {key: by_label["corruptions"][1][key] for key in ("names", "severities")}
+        by_label["pictures"] = check_measure("pictures", shown)
+    return by_label
 
 
 def what_it_is(
@@ -198,7 +198,7 @@ def what_it_is(
     for _, options in measured.values():
         own += [load_own(name) for name in options.get("names", ()) if is_code(str(name))]
     given = calibrate_on if isinstance(calibrate_on, str) else fingerprint(calibrate_on.logits, calibrate_on.labels)
-    found = {
+    description = {
         "surefoot": VERSION,
         "corruptions": CORRUPTION_DRAWS,
         "attacks": ATTACK_DRAWS,
@@ -214,7 +214,7 @@ def what_it_is(
         "seed": context.seed,
         "code": fingerprint(*own),
     }
-    plain_values: dict[str, Any] = json.loads(json.dumps(found, default=list))
+    plain_values: dict[str, Any] = json.loads(json.dumps(description, default=list))
     return plain_values
 
 
@@ -252,9 +252,9 @@ def begin(
 
 def wait_for_plan(folder: Path, about: Mapping[str, Any]) -> Plan:
     """The plan that the first process writes."""
-    while (found := read_plan(folder)) is None or found.about != about or not (folder / "work").is_dir():
+    while (plan := read_plan(folder)) is None or plan.about != about or not (folder / "work").is_dir():
         time.sleep(PAUSE)
-    return found
+    return plan
 
 
 def clear(folder: Path) -> None:
@@ -295,7 +295,7 @@ def assemble(
     context: Context,
     table: AuditTable,
     measurements: Mapping[str, Measurement],
-    found: Mapping[str, Summary],
+    results: Mapping[str, Summary],
     notes: Sequence[str],
     findings: tuple[Finding, ...],
     name: str,
@@ -308,7 +308,7 @@ def assemble(
     data, seed, clean, source = context.data, context.seed, context.clean, context.temperatures
     parts, own, measured, about_data = dict[str, Any](), dict[str, Any](), dict[str, Any](), list[str]()
     figures, drawn, remarks = sliders(context), {"logits": logit_points(table.everything)}, list(notes)
-    for label, summary in found.items():
+    for label, summary in results.items():
         part = measurements[label].part
         if part in PARTS:
             parts[part] = (*parts[part], *summary.values) if part in parts else summary.values
@@ -329,7 +329,7 @@ def assemble(
             **measured,
         }
     if "feature_rms" in table.everything:
-        drawn["features"] = features_figure(*features_under_attack(table, found.get("attacks"), measurements))
+        drawn["features"] = features_figure(*features_under_attack(table, results.get("attacks"), measurements))
     worse = parts.get("corruptions")
     more = {"depth": depth, "notes": [*data.notes, *about_data], "classes": list(data.class_names), **provenance}
     more["weights"] = fingerprint(context.model)
@@ -383,11 +383,11 @@ def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding
     """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
     source = getattr(model, "source", None)
     native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
-    found = preflight(model, sample.images, sample.labels, num_classes=data.num_classes, native_size=native)
-    wrong = next((finding for finding in found if finding.name == "class-count"), None)
+    findings = preflight(model, sample.images, sample.labels, num_classes=data.num_classes, native_size=native)
+    wrong = next((finding for finding in findings if finding.name == "class-count"), None)
     if wrong:
         raise SurefootError(f"{wrong.message} {wrong.advice}")
-    return tuple(found)
+    return tuple(findings)
 
 
 def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:

@@ -110,12 +110,12 @@ def name_apart(models: Sequence[Compared]) -> list[Compared]:
     """Models of the same name are called by their folders, and numbered if those are the same too."""
     names = [model.name for model in models]
     called = [str(model.folder) if names.count(model.name) > 1 else model.name for model in models]
-    numbered = [f"{name} ({place})" if called.count(name) > 1 else name for place, name in enumerate(called, 1)]
+    numbered = [f"{name} ({number})" if called.count(name) > 1 else name for number, name in enumerate(called, 1)]
     return [replace(model, name=name) for model, name in zip(models, numbered, strict=True)]
 
 
 def check_same(models: Sequence[Compared]) -> list[str]:
-    """Refuse audits of different data, splits or numbers of classes; other names of classes are only told."""
+    """Refuse audits of different data, splits or numbers of classes; other names of classes are only noted."""
     first, notes = models[0].audit["subject"], []
     for model in models[1:]:
         other = model.audit["subject"]
@@ -144,46 +144,46 @@ def compare(audits: Sequence[Compared | str | Path], *, all_pairs: bool = False,
     numbers = [numbers_in(model.audit) for model in models]
     drawn, more = paired_scores(models, Drawing(seed))
     notes += more
-    found: list[Difference] = []
+    differences: list[Difference] = []
     values: dict[str, dict[str, float]] = {}
-    for one, two in combinations(range(len(models)), 2) if all_pairs else ((0, place) for place in range(1, len(models))):
+    for one, two in combinations(range(len(models)), 2) if all_pairs else ((0, index) for index in range(1, len(models))):
         pair = (models[one].name, models[two].name)
         alike = damage_of(models[one].audit) == damage_of(models[two].audit)
-        if not alike and all(models[place].audit.get("corruptions") for place in (one, two)):
+        if not alike and all(models[index].audit.get("corruptions") for index in (one, two)):
             notes.append(f"'{pair[0]}' and '{pair[1]}' saw other corruptions: what they did under these is not compared.")
         for name in compared_names(models[one].audit, alike):
             if name in drawn[one] and name in drawn[two]:
-                found.append(paired_difference(name, pair, drawn[one][name], drawn[two][name]))
+                differences.append(paired_difference(name, pair, drawn[one][name], drawn[two][name]))
             elif name in numbers[one] and name in numbers[two]:
-                found.append(unpaired_difference(name, pair, numbers[one][name], numbers[two][name]))
+                differences.append(unpaired_difference(name, pair, numbers[one][name], numbers[two][name]))
             else:
                 continue
-            for place in (one, two):
-                own = drawn[place][name][0] if name in drawn[place] else numbers[place][name].value
-                values.setdefault(name, {})[models[place].name] = own
+            for index in (one, two):
+                own = drawn[index][name][0] if name in drawn[index] else numbers[index][name].value
+                values.setdefault(name, {})[models[index].name] = own
         if alike:
-            found += relative_mce(pair, [models[place].audit for place in (one, two)], drawn[one], drawn[two])
-    found = [item for item in found if math.isfinite(item.value)]
-    return Comparison([model.name for model in models], values, with_real(found), notes)
+            differences += relative_mce(pair, [models[index].audit for index in (one, two)], drawn[one], drawn[two])
+    differences = [item for item in differences if math.isfinite(item.value)]
+    return Comparison([model.name for model in models], values, with_real(differences), notes)
 
 
 def paired_scores(models: Sequence[Compared], drawing: Drawing) -> tuple[list[dict[str, Drawn]], list[str]]:
     """The scores of each audit on the images that all tables have; none for an audit without a table, and a note says so."""
-    having = [place for place, model in enumerate(models) if model.clean is not None]
+    having = [index for index, model in enumerate(models) if model.clean is not None]
     lacking = [model.name for model in models if model.clean is None]
     notes = [f"No table beside the audit of {', '.join(lacking)}: no difference of it is paired."] if lacking else []
-    found: list[dict[str, Drawn]] = [{} for _ in models]
+    by_model: list[dict[str, Drawn]] = [{} for _ in models]
     if len(having) < 2:
-        return found, notes
+        return by_model, notes
     tables = [
         Sharing(model.name, model.audit, model.table, model.clean, model.clean["index"])
         for model in models
         if model.clean is not None and model.table is not None
     ]
     scores, more = draw_scores(tables, drawing)
-    for place, own in zip(having, scores, strict=True):
-        found[place] = own
-    return found, notes + more
+    for index, own in zip(having, scores, strict=True):
+        by_model[index] = own
+    return by_model, notes + more
 
 
 def compared_names(audit: Mapping[str, Any], alike: bool) -> list[str]:
@@ -218,12 +218,12 @@ def relative_mce(
     As Hendrycks and Dietterich (2019) divide by AlexNet's errors: each corruption's error is the mean over severities. Over the
     fifteen of the benchmark, or what both have of them; a corruption without any error of the first is left out.
     """
-    found = paired_mce(first, second)
-    paired = found is not None
-    if found is None:
-        found = unpaired_mce(*(errors_by_corruption(audit) for audit in audits))
-    if found is not None:
-        yield Difference(MCE, *pair, float(found), found.low, found.high, paired, (found < 0) - (found > 0))
+    ratio = paired_mce(first, second)
+    paired = ratio is not None
+    if ratio is None:
+        ratio = unpaired_mce(*(errors_by_corruption(audit) for audit in audits))
+    if ratio is not None:
+        yield Difference(MCE, *pair, float(ratio), ratio.low, ratio.high, paired, (ratio < 0) - (ratio > 0))
 
 
 def paired_mce(first: Mapping[str, Drawn], second: Mapping[str, Drawn]) -> Estimate | None:
@@ -241,8 +241,8 @@ def mean_ratio(above: np.ndarray[Any, Any], below: np.ndarray[Any, Any]) -> np.n
     """The mean over rows of their ratio where it is defined; NaN where it nowhere is."""
     ratios = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     defined = (below > 0).sum(0)
-    found: np.ndarray[Any, Any] = np.divide(ratios.sum(0), defined, out=np.full(above.shape[1], np.nan), where=defined > 0)
-    return found
+    means: np.ndarray[Any, Any] = np.divide(ratios.sum(0), defined, out=np.full(above.shape[1], np.nan), where=defined > 0)
+    return means
 
 
 def unpaired_mce(first: Mapping[str, Estimate], second: Mapping[str, Estimate]) -> Estimate | None:
@@ -258,21 +258,22 @@ def unpaired_mce(first: Mapping[str, Estimate], second: Mapping[str, Estimate]) 
 
 def errors_by_corruption(audit: Mapping[str, Any]) -> dict[str, Estimate]:
     """The mean error over severities of every corruption; its ends are the means of theirs."""
-    held: dict[str, list[dict[str, float]]] = defaultdict(list)
+    accuracies: dict[str, list[dict[str, float]]] = defaultdict(list)
     for cell in (audit.get("corruptions") or {}).get("cells", ()):
-        held[cell["name"]].append(cell["accuracy"])
+        accuracies[cell["name"]].append(cell["accuracy"])
     ends = ("value", "high", "low")  # of an accuracy: its upper end is the lower one of the error
     return {
-        name: Estimate(*(1 - sum(cell[end] for cell in cells) / len(cells) for end in ends)) for name, cells in held.items()
+        name: Estimate(*(1 - sum(cell[end] for cell in cells) / len(cells) for end in ends))
+        for name, cells in accuracies.items()
     }
 
 
-def with_real(found: Sequence[Difference]) -> list[Difference]:
+def with_real(differences: Sequence[Difference]) -> list[Difference]:
     """Which differences are real: the interval leaves out 0, and so does Holm's step-down test over all of them (Holm 1979)."""
-    order = sorted(range(len(found)), key=lambda place: found[place].probability)
+    order = sorted(range(len(differences)), key=lambda index: differences[index].probability)
     real: set[int] = set()
-    for rank, place in enumerate(order):
-        if found[place].probability > LEVEL / (len(found) - rank):
+    for rank, index in enumerate(order):
+        if differences[index].probability > LEVEL / (len(differences) - rank):
             break
-        real.add(place)
-    return [replace(item, real=place in real and not item.low <= 0 <= item.high) for place, item in enumerate(found)]
+        real.add(index)
+    return [replace(item, real=index in real and not item.low <= 0 <= item.high) for index, item in enumerate(differences)]

@@ -17,7 +17,7 @@ Words = tuple[str, ...]
 
 
 def numbers_of(value: Any) -> Iterator[tuple[str, float, float | None, float | None]]:
-    """Every number of an audit: its path (with names, not places, where a list has them), value, low and high."""
+    """Every number of an audit: its path (with names, not indices, where a list has them), value, low and high."""
     for words, number, low, high in leaves(value):
         if number is not None:
             yield ".".join(words), number, low, high
@@ -40,23 +40,23 @@ def leaves(value: Any, words: Words = ()) -> Iterator[tuple[Words, float | None,
 
 def labels_of(items: list[Any]) -> list[str]:
     """How the items of a list are called in a path; those of the same name are numbered, as ImageNet's two cranes."""
-    labels = [label_of(item, place) for place, item in enumerate(items)]
+    labels = [label_of(item, index) for index, item in enumerate(items)]
     counts, seen = Counter(labels), Counter[str]()
-    for place, label in enumerate(labels):
+    for index, label in enumerate(labels):
         if counts[label] > 1:
             seen[label] += 1
-            labels[place] = f"{label} ({seen[label]})"
+            labels[index] = f"{label} ({seen[label]})"
     return labels
 
 
-def label_of(item: Any, place: int) -> str:
-    """How an item of a list is called in a path: gaussian_noise.3, or its place."""
+def label_of(item: Any, index: int) -> str:
+    """How an item of a list is called in a path: gaussian_noise.3, or its index."""
     if not isinstance(item, dict):
-        return str(place)
+        return str(index)
     kind = item.get("name") or item.get("kind") or item.get("attack")
     step = next((item[key] for key in ("severity", "level", "eps", "wanted_risk") if item.get(key) is not None), None)
-    found = [str(part) for part in (kind, step) if part is not None]
-    return ".".join(found) if found else str(place)
+    words = [str(part) for part in (kind, step) if part is not None]
+    return ".".join(words) if words else str(index)
 
 
 def as_dataframe(audit: dict[str, Any]) -> DataFrame:
@@ -68,7 +68,7 @@ def as_dataframe(audit: dict[str, Any]) -> DataFrame:
 
 
 def digits(value: float | None) -> str:
-    """As the eye wants it; an attack on a model without right answers has no success rate."""
+    """As the eye wants it; an attack on a model without right predictions has no success rate."""
     return "-" if value is None else f"{value:.4f}"
 
 
@@ -78,11 +78,11 @@ def as_html(audit: dict[str, Any]) -> str:
     if audit.get("corruptions"):
         rows.append((path_label("corruptions.mean_accuracy"), audit["corruptions"]["mean_accuracy"]))
     attacks = audit.get("attacks", {}).items()
-    rows += [(path_label(f"attacks.{name}.success_rate"), found["success_rate"]) for name, found in attacks]
+    rows += [(path_label(f"attacks.{name}.success_rate"), estimate["success_rate"]) for name, estimate in attacks]
     body = "".join(
-        f"<tr><td style='text-align:left'>{escape(name)}</td><td>{digits(found['value'])}</td>"
-        f"<td>{digits(found['low'])} to {digits(found['high'])}</td></tr>"
-        for name, found in rows
+        f"<tr><td style='text-align:left'>{escape(name)}</td><td>{digits(estimate['value'])}</td>"
+        f"<td>{digits(estimate['low'])} to {digits(estimate['high'])}</td></tr>"
+        for name, estimate in rows
     )
     head = "<tr><th></th><th>value</th><th>95 % interval</th></tr>"
     return f"<h4>{escape(audit['subject']['name'])}</h4><table>{head}{body}</table>"

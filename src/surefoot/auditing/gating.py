@@ -60,10 +60,10 @@ class Verdict:
 
 def parse_rules(given: Any) -> list[Rule]:
     """The rules of a YAML file: a list, or a list under `rules`."""
-    held = given.get("rules") if isinstance(given, dict) and given.keys() == {"rules"} else given
-    if not isinstance(held, list) or not held:
+    rules = given.get("rules") if isinstance(given, dict) and given.keys() == {"rules"} else given
+    if not isinstance(rules, list) or not rules:
         raise SurefootError("Rules must be a list, such as '- ece < 0.03'.")
-    return [parse_rule(rule_text(item)) for item in held]
+    return [parse_rule(rule_text(item)) for item in rules]
 
 
 def rule_text(item: Any) -> str:
@@ -100,11 +100,11 @@ def judge(
 ) -> list[Verdict]:
     """Every rule on an audit; `cautious` takes the worse end of a number's interval. `baselines` are audits by their path."""
     numbers = numbers_in(audit)
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for rule in rules:
         if not rule.baseline:
             name, number = find_number(rule.name, audit, numbers)
-            found.append(settle(rule.text, name, number, rule.sign, rule.bound, cautious))
+            verdicts.append(settle(rule.text, name, number, rule.sign, rule.bound, cautious))
             continue
         before = (baselines or {})[rule.baseline]
         check_comparable(rule, audit, before)
@@ -115,8 +115,8 @@ def judge(
             up = good_direction(name) > 0
             old = find_number(wanted, before, theirs)[1].value
             bound = old - rule.bound if up else old + rule.bound
-            found.append(settle(rule.text, name, number, ">=" if up else "<=", bound, cautious))
-    return found
+            verdicts.append(settle(rule.text, name, number, ">=" if up else "<=", bound, cautious))
+    return verdicts
 
 
 def depth_of(audit: Audit) -> str:

@@ -28,8 +28,8 @@ class Number:
 
 def numbers_in(audit: Mapping[str, Any]) -> dict[str, Number]:
     """Every number of an audit by its path, such as `corruptions.cells.gaussian_noise.3.accuracy`."""
-    found = leaves(measured(audit))
-    return {".".join(words): Number(value, low, high, count(words)) for words, value, low, high in found if value is not None}
+    numbers = leaves(measured(audit))
+    return {".".join(words): Number(value, low, high, count(words)) for words, value, low, high in numbers if value is not None}
 
 
 def count(words: Words) -> int:
@@ -50,10 +50,10 @@ def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Numbe
     if path is not None:
         return path, numbers[path]
     if end in ENDS and (path := resolve(stem, numbers)) is not None:
-        found = getattr(numbers[path], end)
-        if found is None:
+        bound = getattr(numbers[path], end)
+        if bound is None:
             raise SurefootError(f"'{path}' has no interval, so '{name}' is not defined.")
-        return f"{path}.{end}", Number(found)
+        return f"{path}.{end}", Number(bound)
     raise SurefootError(why_missing(stem if end in ENDS else name, audit, numbers))
 
 
@@ -68,11 +68,11 @@ def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
             return path
     name = with_levels(name)
     parts = name.split(".")
-    found = [path for path in numbers if goes_through(path.split("."), parts)]
-    if not found:
+    matches = [path for path in numbers if goes_through(path.split("."), parts)]
+    if not matches:
         return None
-    fewest = min(numbers[path].words for path in found)
-    best = [path for path in found if numbers[path].words == fewest]
+    fewest = min(numbers[path].words for path in matches)
+    best = [path for path in matches if numbers[path].words == fewest]
     if len(best) > 1:
         raise SurefootError(f"'{name}' may be any of {len(best)} numbers; the first are {', '.join(best[:3])}.")
     return best[0]
@@ -80,7 +80,7 @@ def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:
 
 def with_levels(name: str) -> str:
     """`noise.gaussian.4/255.accuracy` with the level as the path has it."""
-    return FRACTION.sub(lambda found: str(parse_number(found[0])), name)
+    return FRACTION.sub(lambda match: str(parse_number(match[0])), name)
 
 
 def goes_through(path: Sequence[str], words: Sequence[str]) -> bool:

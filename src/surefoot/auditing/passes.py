@@ -86,7 +86,7 @@ def whole_plan(plan: Plan, context: Context, measurements: Measurements) -> Plan
             if inside:
                 groups = groups_of(names, images_of_chunk(context), plan.seconds * measurements[label].passes)
                 looks = [()] if measurements[label].adds or measurements[label].sees else []
-                tasks += [Task(len(tasks) + place, len(chunks), label, group) for place, group in enumerate([*groups, *looks])]
+                tasks += [Task(len(tasks) + index, len(chunks), label, group) for index, group in enumerate([*groups, *looks])]
         chunks = [*chunks, rows]
     return replace(plan, chunks=chunks, tasks=tasks)
 
@@ -127,9 +127,9 @@ class Worker:
         own = batch if bool(chosen.all()) else batch[chosen.nonzero().flatten()]
         if not task.conditions:
             return self.look(measurement, own, task)
-        places = torch.tensor(rows)[chosen]
+        indices = torch.tensor(rows)[chosen]
         source = self.context.temperatures
-        temperatures = None if source is None else source.temperatures[places]
+        temperatures = None if source is None else source.temperatures[indices]
         part = {}
         for name in task.conditions:
             with global_seed(self.context.seed, "audit", name, task.chunk):
@@ -152,9 +152,9 @@ class Worker:
 def standard(logits: torch.Tensor, batch: Batch, temperatures: torch.Tensor | None) -> Rows:
     """The columns of every condition."""
     check_finite(logits)
-    found = columns_of(logits, batch.labels, temperatures)
+    columns = columns_of(logits, batch.labels, temperatures)
     fitted = {} if temperatures is None else {"temperature": temperatures.double().numpy()}
-    return {"index": batch.indices.numpy(), **found, **fitted}
+    return {"index": batch.indices.numpy(), **columns, **fitted}
 
 
 def image_names(context: Context, batch: Batch) -> list[str]:
@@ -182,7 +182,7 @@ def run_tasks(
     rank, processes = share_of_work()
     if processes > 1 and store.folder is None:
         raise SurefootError("An audit by several processes needs an output folder, where they find each other's results.")
-    mine = [task for place, task in enumerate(tasks) if place * processes // len(tasks) == rank]
+    mine = [task for index, task in enumerate(tasks) if index * processes // len(tasks) == rank]
     left = [task for task in mine if not store.has(task)]
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = progress_bar(*columns, show=progress and rank == 0)
@@ -190,17 +190,17 @@ def run_tasks(
     before = sum(weights[task.number] for task in mine if task not in left)
     shown = bar.add_task(title, total=sum(weights.values()), completed=int(before))
     with bar:
-        for task, found in (on_ray if engine == "ray" else one_by_one)(worker, store.plan, left):
-            keep(store, task, found)
+        for task, result in (on_ray if engine == "ray" else one_by_one)(worker, store.plan, left):
+            keep(store, task, result)
             bar.update(shown, advance=weights[task.number], description=f"{title}: {task.label}")
     store.wait(tasks)
 
 
-def keep(store: Store, task: Task, found: Any) -> None:
+def keep(store: Store, task: Task, result: Any) -> None:
     if task.conditions:
-        store.write_part(task, found)
+        store.write_part(task, result)
     else:
-        store.write(name_of(task), {key: value for key, value in found.items() if key != "tensors"}, found.get("tensors"))
+        store.write(name_of(task), {key: value for key, value in result.items() if key != "tensors"}, result.get("tensors"))
 
 
 def weight(worker: Worker, plan: Plan, task: Task) -> float:
@@ -227,12 +227,12 @@ def on_ray(worker: Worker, plan: Plan, tasks: Sequence[Task]) -> Iterator[tuple[
     """Every chunk on a worker of the cluster; when one dies, its chunk is done again. Rows come back to this process."""
     ray = connect()
     alone = replace(worker, context=replace(worker.context, work=None))
-    held, plan_there = ray.put(alone), ray.put(plan)
+    worker_there, plan_there = ray.put(alone), ray.put(plan)
     remote = ray.remote(max_retries=RETRIES, retry_exceptions=False)(chunk_there)
     by_chunk: dict[int, list[Task]] = {}
     for task in tasks:
         by_chunk.setdefault(task.chunk, []).append(task)
-    running = [remote.remote(held, plan_there, own, torch.get_num_threads()) for own in by_chunk.values()]
+    running = [remote.remote(worker_there, plan_there, own, torch.get_num_threads()) for own in by_chunk.values()]
     while running:
         done, running = ray.wait(running, num_returns=1)
         yield from ray.get(done[0])
@@ -256,7 +256,7 @@ class AuditTable:
 
     def __init__(self, context: Context, store: Store) -> None:
         self.context, self.store = context, store
-        self._held: tuple[tuple[int, ...], dict[str, Rows]] = ((), {})
+        self._last_read: tuple[tuple[int, ...], dict[str, Rows]] = ((), {})
 
     def rows(self, condition: str, max_images: int | None = None) -> Rows:
         """The columns under a condition, of a subset; the parts of its neighbours are kept for the next question."""
@@ -265,11 +265,11 @@ class AuditTable:
             names = dict.fromkeys(name for task in self.store.plan.tasks for name in task.conditions)
             raise UnknownName("condition", condition, list(names))
         numbers = tuple(task.number for task in tasks)
-        if self._held[0] != numbers:
+        if self._last_read[0] != numbers:
             parts = [self.store.read_part(task) for task in tasks]
             shared = set.intersection(*(set(part) for part in parts))
-            self._held = (numbers, {name: in_order([part[name] for part in parts]) for name in shared})
-        rows = self._held[1][condition]
+            self._last_read = (numbers, {name: in_order([part[name] for part in parts]) for name in shared})
+        rows = self._last_read[1][condition]
         wanted = self.context.rows(max_images)
         if len(wanted) >= len(rows["index"]):
             return rows
@@ -291,10 +291,10 @@ class AuditTable:
             rows["temperature"] = source.temperatures.double().numpy()
         whole = in_order([{"index": clean.indices.numpy(), **rows}])
         for task in self.store.plan.tasks:
-            found = None if task.conditions else self.store.read(name_of(task))
-            if found is not None and "columns" in found:
-                where = np.searchsorted(whole["index"], found["columns"]["index"])
-                for name, values in found["columns"].items():
+            result = None if task.conditions else self.store.read(name_of(task))
+            if result is not None and "columns" in result:
+                where = np.searchsorted(whole["index"], result["columns"]["index"])
+                for name, values in result["columns"].items():
                     if name != "index":
                         column = whole.setdefault(name, np.full(len(whole["index"]), np.nan, np.float32))
                         column[where] = np.array(values, np.float32)  # None becomes NaN
@@ -340,14 +340,14 @@ def left_out(store: Store, label: str) -> str | None:
 def run_whole(context: Context, store: Store, measurements: Measurements) -> None:
     """What looks at the model as a whole: each measurement by one process."""
     rank, processes = share_of_work()
-    for place, (label, measurement) in enumerate(measurements.items()):
-        if place % processes == rank and store.read(label) is None:
+    for index, (label, measurement) in enumerate(measurements.items()):
+        if index % processes == rank and store.read(label) is None:
             with global_seed(context.seed, "audit", label):
                 try:
-                    found = measurement.run(context)
+                    result = measurement.run(context)
                 except SurefootError as error:
-                    found = {NOTE: str(error)}
-            store.write(label, {"found": found} if not (isinstance(found, dict) and NOTE in found) else found)
+                    result = {NOTE: str(error)}
+            store.write(label, {"found": result} if not (isinstance(result, dict) and NOTE in result) else result)
     for label in measurements:
         store.wait_for(label)
 
@@ -356,18 +356,18 @@ def summaries(
     context: Context, store: Store, table: AuditTable, measurements: Measurements
 ) -> tuple[dict[str, Summary], list[str]]:
     """Every measurement summed up, and a note for each that was not possible."""
-    found, notes = dict[str, Summary](), []
+    by_label, notes = dict[str, Summary](), []
     names = column_names(measurements)
     for label, measurement in measurements.items():
         reason = left_out(store, label)
         if reason is None:
             try:
-                found[label] = measurement.summarise(context, OwnColumns(table, names[label]), store.read(label)["found"])
+                by_label[label] = measurement.summarise(context, OwnColumns(table, names[label]), store.read(label)["found"])
             except SurefootError as error:
                 reason = str(error)
         if reason is not None:
             notes.append(f"{label.replace('-', ' ')}: {reason}")
-    return found, notes
+    return by_label, notes
 
 
 def measure(context: Context, measurement: Measurement, label: str = "measurement") -> Summary:
@@ -379,8 +379,8 @@ def measure(context: Context, measurement: Measurement, label: str = "measuremen
     if tasks:
         run_tasks(Worker(context, one), store, tasks, title=label, progress=False)
     with global_seed(context.seed, "audit", label):
-        found = measurement.run(context)
+        result = measurement.run(context)
     reason = left_out(store, label)
     if reason is not None:
         raise SurefootError(reason)
-    return measurement.summarise(context, AuditTable(context, store), found)
+    return measurement.summarise(context, AuditTable(context, store), result)

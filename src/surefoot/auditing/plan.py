@@ -76,9 +76,9 @@ def refuse_other(plan: Plan, about: Mapping[str, Any], folder: Path) -> None:
     for key in {**plan.about, **about}:
         before, now = plan.about.get(key), about.get(key)
         if before != now:
-            told = f"{shown(before)} there, {shown(now)} now"
+            values = f"{shown(before)} there, {shown(now)} now"
             raise SurefootError(
-                f"'{folder}' holds an unfinished audit with another {key.replace('_', ' ')} ({told}): go on with the same,"
+                f"'{folder}' holds an unfinished audit with another {key.replace('_', ' ')} ({values}): go on with the same,"
                 " choose another output, or pass overwrite=True (--overwrite)."
             )
 

@@ -1,6 +1,6 @@
 """Which images several tables have in common, and what each model scored on them in every draw of the bootstrap.
 
-Rows are matched by the id of their image, never by their place in a table, so that audits of other subsets can be paired."""
+Rows are matched by the id of their image, never by their position in a table, so that audits of other subsets can be paired."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def damaged_alike(name: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> 
     """Whether a number means the same damage in two audits: its own cell, or for a mean all of them."""
     first, second = conditions(one), conditions(two)
     if name.startswith(CELLS):
-        first, second = ({each for each in held if name.startswith(f"{CELLS}{each[0]}.{each[1]}.")} for held in (first, second))
+        first, second = (
+            {each for each in cells if name.startswith(f"{CELLS}{each[0]}.{each[1]}.")} for cells in (first, second)
+        )
     return first == second or not (name.startswith("corruptions") or "corrupted" in name)
 
 
@@ -79,16 +81,16 @@ def share(models: Sequence[Sharing]) -> tuple[list[Sharing], list[str]]:
     common = reduce(np.intersect1d, keys)
     if len(common) < 2:
         raise SurefootError(f"'{models[0].name}' and the others have fewer than 2 images in common.")
-    found = []
+    shared = []
     for model, own in zip(models, keys, strict=True):
         order = np.argsort(own)
         where = order[np.searchsorted(own, common, sorter=order)]
-        found.append(replace(model, indices=model.clean["index"][where]))
+        shared.append(replace(model, indices=model.clean["index"][where]))
         if model is models[0]:
             labels = model.clean["label"][where]
         elif differ := int((model.clean["label"][where] != labels).sum()):
             raise SurefootError(f"'{models[0].name}' and '{model.name}' have other labels for {differ} of the same images.")
-    return found, fewer("The audits saw", [len(own) for own in keys], len(common))
+    return shared, fewer("The audits saw", [len(own) for own in keys], len(common))
 
 
 def image_keys(tables: Sequence[Rows]) -> list[Array]:
@@ -120,21 +122,21 @@ def fewer(said: str, sizes: Sequence[int], kept: int) -> list[str]:
 def draw_scores(models: Sequence[Sharing], drawing: Drawing) -> tuple[list[dict[str, Drawn]], list[str]]:
     """For every audit the numbers by name on the images that it shares with the others, and what was left out for that."""
     models, notes = share(models)
-    found = [clean_scores(rows, drawing) for (rows,) in same_images(models, [[model.clean] for model in models])]
+    scores = [clean_scores(rows, drawing) for (rows,) in same_images(models, [[model.clean] for model in models])]
     for damage in dict.fromkeys(damage_of(model.audit) for model in models):
-        group = [place for place, model in enumerate(models) if damage_of(model.audit) == damage]
+        group = [index for index, model in enumerate(models) if damage_of(model.audit) == damage]
         cells = [(name, f"{name}/{severity:g}") for name, severity in cells_of(models[group[0]].audit)]
-        tables, more = rows_under([models[place] for place in group], [condition for _, condition in cells], "corruptions")
+        tables, more = rows_under([models[index] for index in group], [condition for _, condition in cells], "corruptions")
         notes += more
-        for place, rows in zip(group, tables, strict=False):
-            found[place] |= corruption_scores([name for name, _ in cells], rows, drawing)
+        for index, rows in zip(group, tables, strict=False):
+            scores[index] |= corruption_scores([name for name, _ in cells], rows, drawing)
     for attack in dict.fromkeys(name for model in models for name in model.audit.get("attacks", {})):
-        group = [place for place, model in enumerate(models) if attack in model.audit.get("attacks", {})]
-        tables, more = rows_under([models[place] for place in group], [attack], attack, with_clean=True)
+        group = [index for index, model in enumerate(models) if attack in model.audit.get("attacks", {})]
+        tables, more = rows_under([models[index] for index in group], [attack], attack, with_clean=True)
         notes += more
-        for place, rows in zip(group, tables, strict=False):
-            found[place] |= {f"attacks.{attack}.{rate}": value for rate, value in attack_rates(rows, drawing).items()}
-    return found, notes
+        for index, rows in zip(group, tables, strict=False):
+            scores[index] |= {f"attacks.{attack}.{rate}": value for rate, value in attack_rates(rows, drawing).items()}
+    return scores, notes
 
 
 def damage_of(audit: Mapping[str, Any]) -> tuple[Any, frozenset[Any]]:
@@ -188,11 +190,11 @@ def at(rows: Rows, indices: Array, ids: Array) -> Rows:
 def clean_scores(rows: Rows, drawing: Drawing) -> dict[str, Drawn]:
     """The scores of the clean images, and ECE after temperature scaling."""
     values, draws = samples(None, per_image_of(rows), CLEAN_SCORES, BINS, drawing.intervals, drawing.seed)
-    found: dict[str, Drawn] = {f"calibration.{name}": (values[name], draws[name]) for name in CLEAN_SCORES}
+    drawn: dict[str, Drawn] = {f"calibration.{name}": (values[name], draws[name]) for name in CLEAN_SCORES}
     if "scaled_confidence" in rows:
         (scaled,) = score([rows], ("ece",), drawing, scaled=True)
-        found[SCALED_ECE] = scaled.values["ece"], scaled.draws["ece"]
-    return found
+        drawn[SCALED_ECE] = scaled.values["ece"], scaled.draws["ece"]
+    return drawn
 
 
 def corruption_scores(names: Sequence[str], cells: Sequence[Rows], drawing: Drawing) -> dict[str, Drawn]:
@@ -202,11 +204,11 @@ def corruption_scores(names: Sequence[str], cells: Sequence[Rows], drawing: Draw
     if all("scaled_confidence" in rows for rows in cells):
         scaled = score(cells, ("ece",), drawing, scaled=True)
         by_score[SCALED] = [(each.values["ece"], each.draws["ece"]) for each in scaled]
-    found = {f"corruptions.mean_{name}": mean(drawn) for name, drawn in by_score.items()}
+    means = {f"corruptions.mean_{name}": mean(drawn) for name, drawn in by_score.items()}
     for name in dict.fromkeys(names):
         own = [drawn for drawn, other in zip(by_score["accuracy"], names, strict=True) if other == name]
-        found[f"corruptions.{name}.accuracy"] = mean(own)
-    return found
+        means[f"corruptions.{name}.accuracy"] = mean(own)
+    return means
 
 
 def mean(drawn: Sequence[Drawn]) -> Drawn:

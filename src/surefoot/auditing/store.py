@@ -102,9 +102,9 @@ class Store:
                 time.sleep(PAUSE)
 
     def wait_for(self, name: str) -> Any:
-        while (found := self.read(name)) is None:
+        while (content := self.read(name)) is None:
             time.sleep(PAUSE)
-        return found
+        return content
 
     def image_names(self) -> dict[int, str]:
         """The id of each image by its index, from the parts of the first pass."""

@@ -37,6 +37,6 @@ def check_provenance(given: Mapping[str, str]) -> None:
 
 
 def source_of(data: Dataset) -> str:
-    """The data set whose places indices are, as text: equal for equal data; empty when it came from Python."""
+    """The data set that the indices belong to, as text: equal for equal data; empty when it came from Python."""
     kept = {key: value for key, value in data.source.items() if key in ("name", "root", "labels", "class_map")}
     return json.dumps(kept, sort_keys=True, default=str) if kept else ""

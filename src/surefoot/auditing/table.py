@@ -93,8 +93,8 @@ def as_numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
         filled = pc.fill_null(column, pa.scalar([float("nan")] * size, column.type)) if column.null_count else column
         flat: np.ndarray[Any, Any] = filled.combine_chunks().flatten().to_numpy()
         return flat.reshape(-1, size)
-    found: np.ndarray[Any, Any] = column.to_numpy()
-    return found
+    values: np.ndarray[Any, Any] = column.to_numpy()
+    return values
 
 
 def belongs(path: Path, plan: str) -> bool:
@@ -168,8 +168,8 @@ def read_table(path: str | Path, condition: str | None = None, *, columns: Seque
 
 def conditions_in(path: str | Path) -> list[str]:
     """The conditions of a table, the clean images first."""
-    found = ds.dataset(sorted(table_folder(path).glob("part-*.parquet"))).to_table(columns=["condition"])["condition"]
-    names = sorted(set(found.cast(pa.string()).unique().to_pylist()))
+    column = ds.dataset(sorted(table_folder(path).glob("part-*.parquet"))).to_table(columns=["condition"])["condition"]
+    names = sorted(set(column.cast(pa.string()).unique().to_pylist()))
     return sorted(names, key=lambda name: name != CLEAN)
 
 

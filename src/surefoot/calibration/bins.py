@@ -28,7 +28,7 @@ class ReliabilityBins:
     """For each bin the number of images, the sum of their confidences, how many were right, and the sum of c (1 - c).
 
     All are whole numbers (sums count units of 2^-40), so bins of batches or processes add up (`+`) to the very same bins in any
-    order. The sum of c (1 - c) is the variance of the number of right answers of a perfectly calibrated model.
+    order. The sum of c (1 - c) is the variance of the number of right predictions of a perfectly calibrated model.
     """
 
     counts: Whole
@@ -38,18 +38,18 @@ class ReliabilityBins:
 
     @classmethod
     def of(cls, confidences: ArrayLike, correct: ArrayLike, bins: int) -> ReliabilityBins:
-        """The bins of some answers."""
+        """The bins of some predictions."""
         confidences = np.asarray(confidences, dtype=np.float64)
-        place = bin_of(confidences, bins)
+        indices = bin_of(confidences, bins)
 
         def summed(values: Whole) -> Whole:
             out = np.zeros(bins, dtype=np.int64)
-            np.add.at(out, place, values)
+            np.add.at(out, indices, values)
             return out
 
         units, spread = (np.round(values / UNIT).astype(np.int64) for values in (confidences, confidences * (1 - confidences)))
         right = np.asarray(correct).astype(np.int64)
-        return cls(np.bincount(place, minlength=bins).astype(np.int64), summed(units), summed(right), summed(spread))
+        return cls(np.bincount(indices, minlength=bins).astype(np.int64), summed(units), summed(right), summed(spread))
 
     def __add__(self, other: ReliabilityBins) -> ReliabilityBins:
         require(len(self.counts) == len(other.counts), "bins", f"{len(self.counts)} to be merged with these", len(other.counts))
@@ -71,8 +71,8 @@ class ReliabilityBins:
     @property
     def shares(self) -> Array:
         """The share of all images that each bin holds."""
-        found: Array = self.counts / self.counts.sum()
-        return found
+        shares: Array = self.counts / self.counts.sum()
+        return shares
 
     @property
     def mean_confidences(self) -> Array:
@@ -87,14 +87,14 @@ class ReliabilityBins:
     def intervals(self) -> Array:
         """The 95 % interval of each bin's accuracy (Wilson), bins x 2."""
         pairs = zip(self.correct.tolist(), self.counts.tolist(), strict=True)
-        found = [wilson(right, count) if count else {"low": math.nan, "high": math.nan} for right, count in pairs]
-        return np.array([[bin["low"], bin["high"]] for bin in found])
+        bounds = [wilson(right, count) if count else {"low": math.nan, "high": math.nan} for right, count in pairs]
+        return np.array([[bin["low"], bin["high"]] for bin in bounds])
 
     @property
     def gaps(self) -> Array:
         """Confidence minus accuracy, summed over the images of each bin, as a share of all images."""
-        found: Array = (self.confidences - self.correct) / self.counts.sum()
-        return found
+        gaps: Array = (self.confidences - self.correct) / self.counts.sum()
+        return gaps
 
     @property
     def ece(self) -> float:
@@ -148,8 +148,8 @@ def debiased_ece_of(gaps: Array, variances: Array, images: ArrayLike) -> Any:
     """
     spread = np.maximum(np.sqrt(variances), UNIT)
     z = gaps * np.asarray(images)[..., None] / spread
-    found = spread * (z * erf(z / math.sqrt(2)) - math.sqrt(2 / math.pi) * np.exp(-np.square(z) / 2))
-    return found.sum(-1) / images
+    excess = spread * (z * erf(z / math.sqrt(2)) - math.sqrt(2 / math.pi) * np.exp(-np.square(z) / 2))
+    return excess.sum(-1) / images
 
 
 def reliability(predictions: Predictions, bins: int = 15) -> ReliabilityBins:
@@ -184,9 +184,9 @@ class Entries:
     def binned(self, bins: int) -> Entries:
         """With their bins, and without those that are in the first."""
         values = self.probabilities.astype(np.float64)
-        place = bin_of(values, bins)
-        kept = place > 0
-        return Entries(self.images[kept], self.cells[kept] * bins + place[kept], values[kept])
+        indices = bin_of(values, bins)
+        kept = indices > 0
+        return Entries(self.images[kept], self.cells[kept] * bins + indices[kept], values[kept])
 
     def class_matrix(self, labels: NDArray[Any], classes: int, bins: int) -> Any:
         """Rows whose products with weights are sums: of p - [label] in every cell, of images in every cell, of every label."""
@@ -222,27 +222,27 @@ class ClassSums:
 
     @property
     def images(self) -> Array:
-        found: Array = self.labels.sum(0)
-        return found
+        totals: Array = self.labels.sum(0)
+        return totals
 
     @property
     def classwise_ece(self) -> Array:
         """Mean over classes of the ECE of "this class or not" (Kull et al. 2019)."""
-        found: Array = np.abs(self.gaps).sum(1).mean(0) / self.images
-        return found
+        errors: Array = np.abs(self.gaps).sum(1).mean(0) / self.images
+        return errors
 
     @property
     def brier_reliability(self) -> Array:
         """Sum over classes and bins of the share times the squared gap (Murphy 1973): 0 is best."""
-        found: Array = (np.square(self.gaps) / np.maximum(self.counts, 1)).sum((0, 1)) / self.images
-        return found
+        squared_gaps: Array = (np.square(self.gaps) / np.maximum(self.counts, 1)).sum((0, 1)) / self.images
+        return squared_gaps
 
     @property
     def brier_uncertainty(self) -> Array:
         """Sum over classes of f (1 - f), with f the class's share of the labels (Murphy 1973)."""
         shares = self.labels / self.images
-        found: Array = (shares * (1 - shares)).sum(0)
-        return found
+        uncertainty: Array = (shares * (1 - shares)).sum(0)
+        return uncertainty
 
 
 # Calibration error by a kernel instead of bins, with a width that the data choose.
@@ -271,16 +271,16 @@ def smooth_ece(confidences: ArrayLike, correct: ArrayLike, weights: Array) -> Ar
 
 
 def residual_matrix(confidences: Array, correct: Array) -> Any:
-    """The residual of every image, shared between the two places of the grid beside its confidence: places x images."""
-    place, images = confidences * CELLS, np.arange(len(confidences))
-    left = np.minimum(np.floor(place), CELLS - 1).astype(np.int64)
-    share, residuals = place - left, correct - confidences
+    """The residual of every image, shared between the two grid points beside its confidence: points x images."""
+    positions, images = confidences * CELLS, np.arange(len(confidences))
+    left = np.minimum(np.floor(positions), CELLS - 1).astype(np.int64)
+    share, residuals = positions - left, correct - confidences
     values, rows = np.concatenate([residuals * (1 - share), residuals * share]), np.concatenate([left, left + 1])
     return sparse.csr_array((values, (rows, np.tile(images, 2))), shape=(CELLS + 1, len(images)))
 
 
 def cosine_sums(grid: Array) -> Array:
-    """Sum over places k of grid_k cos(pi n k / CELLS), for every wave n."""
+    """Sum over grid points k of grid_k cos(pi n k / CELLS), for every wave n."""
     half = np.concatenate([grid[:, :1], grid[:, 1:-1] / 2, grid[:, -1:]], 1)
     return np.fft.rfft(np.concatenate([half, half[:, -2:0:-1]], 1)).real
 
@@ -289,5 +289,5 @@ def smoothed_error(waves: Array, width: Array) -> Array:
     """The integral of the absolute value of the smoothed residuals, by the trapezoid rule."""
     damped = waves * np.exp(np.square(math.pi * np.arange(CELLS + 1) * width[:, None]) / -2)
     density = np.abs(np.fft.irfft(damped, 2 * CELLS, norm="forward")[:, : CELLS + 1])
-    found: Array = (density.sum(1) - (density[:, 0] + density[:, -1]) / 2) / CELLS
-    return found
+    errors: Array = (density.sum(1) - (density[:, 0] + density[:, -1]) / 2) / CELLS
+    return errors

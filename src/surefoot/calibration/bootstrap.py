@@ -98,12 +98,12 @@ def drawn_copies(images: int | ArrayLike, seed: int, draws: int = DRAWS) -> Iter
     are neighbours.
     """
     require(draws >= 0, "intervals", "a number of draws, at least 0", draws)
-    held = states(images, seed)
-    empty = empty_draws(held, draws)
-    for first, last in draw_spans(len(held), draws):
-        found = copies(held, first, last)
-        found[:, empty[first:last]] = 1
-        yield found.T
+    hashes = states(images, seed)
+    empty = empty_draws(hashes, draws)
+    for first, last in draw_spans(len(hashes), draws):
+        counts = copies(hashes, first, last)
+        counts[:, empty[first:last]] = 1
+        yield counts.T
 
 
 def resamples(images: int | ArrayLike, seed: int, draws: int = DRAWS) -> Iterator[Array]:
@@ -111,8 +111,8 @@ def resamples(images: int | ArrayLike, seed: int, draws: int = DRAWS) -> Iterato
 
     The weight of an image depends on (seed, draw, id) and, by that sum alone, on the other images.
     """
-    for found in drawn_copies(images, seed, draws):
-        yield found * (found.shape[1] / found.sum(1, keepdims=True))
+    for counts in drawn_copies(images, seed, draws):
+        yield counts * (counts.shape[1] / counts.sum(1, keepdims=True))
 
 
 def resampled_sums(values: ArrayLike, seed: int, draws: int = DRAWS, ids: ArrayLike | None = None) -> Array:
@@ -120,16 +120,16 @@ def resampled_sums(values: ArrayLike, seed: int, draws: int = DRAWS, ids: ArrayL
     values = np.asarray(values, dtype=np.float64)
     matrix = sparse.csr_array(values.T)
     rows = [np.zeros((0, values.shape[1]))]
-    for found in drawn_copies(chosen_ids(ids, len(values)), seed, draws):
-        rows.append((matrix @ found.T * (len(values) / found.sum(1))).T)
+    for counts in drawn_copies(chosen_ids(ids, len(values)), seed, draws):
+        rows.append((matrix @ counts.T * (len(values) / counts.sum(1))).T)
     return np.concatenate(rows)
 
 
 def chosen_ids(ids: ArrayLike | None, images: int) -> Array:
     """The ids that were given, one for each image, or 0, 1, ..."""
-    found = ids_of(images if ids is None else ids)
-    require(len(found) == images, "ids", f"one for each of {images} images", len(found))
-    return found
+    chosen = ids_of(images if ids is None else ids)
+    require(len(chosen) == images, "ids", f"one for each of {images} images", len(chosen))
+    return chosen
 
 
 def mean_estimate(values: ArrayLike, seed: int, draws: int = DRAWS, ids: ArrayLike | None = None) -> Estimate:
@@ -139,8 +139,8 @@ def mean_estimate(values: ArrayLike, seed: int, draws: int = DRAWS, ids: ArrayLi
 
 
 def not_nan(samples: ArrayLike) -> Array:
-    held = np.asarray(samples, dtype=np.float64)
-    return held[~np.isnan(held)]
+    values = np.asarray(samples, dtype=np.float64)
+    return values[~np.isnan(values)]
 
 
 def estimate(value: float, samples: ArrayLike) -> Estimate:
@@ -208,7 +208,7 @@ def share_estimate(share: float, samples: ArrayLike, images: int) -> Estimate:
 
 
 def calibrated_ece(confidences: ArrayLike, membership: ArrayLike, seed: int, draws: int = DRAWS) -> Array:
-    """ECE of a perfectly calibrated model with these confidences: each answer is right with its own probability.
+    """ECE of a perfectly calibrated model with these confidences: each prediction is right with its own probability.
 
     `membership` is images x bins (0 or 1). ECE is above 0 even then, since it sums absolute values of noise
     (consistency resampling: Broecker and Smith 2007).

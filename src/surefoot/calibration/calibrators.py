@@ -43,7 +43,7 @@ FITS = {  # how each is fitted to predictions
 
 @dataclass(frozen=True)
 class FittedOn:
-    """The images that a calibrator has seen: their places in `data`, and a digest of the predictions themselves."""
+    """The images that a calibrator has seen: their indices in `data`, and a digest of the predictions themselves."""
 
     digest: str
     indices: Tensor | None = None
@@ -141,7 +141,7 @@ def load_calibrator(path: str | Path) -> Calibrator:
 
 
 def fit_calibrator(method: str, predictions: Predictions, model: nn.Module, data: str = "") -> Calibrator:
-    """Fit the named method; `data` says whose places the indices are. Feature scaling needs the model's last layer."""
+    """Fit the named method; `data` says into which data set the indices point. Feature scaling needs the model's last layer."""
     if method not in METHODS:
         raise UnknownName(METHODS.kind, method, METHODS.names)
     given: tuple[Any, ...] = (predictions,)

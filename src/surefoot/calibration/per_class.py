@@ -49,18 +49,18 @@ def fit_vector(predictions: Predictions) -> ClassScaling:
     scale = best_scale(predictions.logits, predictions.labels)
     start = torch.full((predictions.num_classes,), scale.value, dtype=torch.float64)
     if scale.note:  # NLL of the scale alone has no minimum, and with more freedom still less
-        found, note = torch.stack([start, torch.zeros_like(start)]), scale.note
+        fitted, note = torch.stack([start, torch.zeros_like(start)]), scale.note
     else:
-        found, note = minimise(predictions, torch.stack([start, torch.zeros_like(start)]), moves_factors=True)
-    return ClassScaling(factors=found[0], offsets=found[1] - found[1].mean(), note=note, fitted_on=FittedOn.of(predictions))
+        fitted, note = minimise(predictions, torch.stack([start, torch.zeros_like(start)]), moves_factors=True)
+    return ClassScaling(factors=fitted[0], offsets=fitted[1] - fitted[1].mean(), note=note, fitted_on=FittedOn.of(predictions))
 
 
 def fit_bias(predictions: Predictions) -> ClassBias:
     """The offsets that minimise NLL; their mean is 0."""
     check_classes("bias", predictions)
     start = torch.stack([torch.ones(predictions.num_classes), torch.zeros(predictions.num_classes)]).double()
-    found, note = minimise(predictions, start, moves_factors=False)
-    return ClassBias(offsets=found[1] - found[1].mean(), note=note, fitted_on=FittedOn.of(predictions))
+    fitted, note = minimise(predictions, start, moves_factors=False)
+    return ClassBias(offsets=fitted[1] - fitted[1].mean(), note=note, fitted_on=FittedOn.of(predictions))
 
 
 def check_classes(method: str, predictions: Predictions) -> None:
@@ -132,7 +132,7 @@ class Isotonic(Calibrator):
         p = logits.double().softmax(1).T.contiguous()
         knots, values = self.knots.to(p), self.values.to(p)
         right = torch.searchsorted(knots, p).clamp(1, knots.shape[1] - 1)
-        x0, x1, y0, y1 = (table.gather(1, places) for table in (knots, values) for places in (right - 1, right))
+        x0, x1, y0, y1 = (table.gather(1, indices) for table in (knots, values) for indices in (right - 1, right))
         share = ((p - x0) / (x1 - x0)).nan_to_num(1.0, 1.0, 0.0).clamp(0, 1)
         fitted = (y0 + share * (y1 - y0)).clamp_min(FLOOR)
         return (fitted / fitted.sum(0)).log().T.to(logits.dtype)
@@ -142,27 +142,27 @@ def fit_isotonic(predictions: Predictions) -> Isotonic:
     """The rising function of each class's probability with the least squared error to "is it this class"."""
     check_classes("isotonic", predictions)
     p = predictions.logits.detach().cpu().double().softmax(1)
-    found = [rising_fit(p[:, c], (predictions.labels.cpu() == c).double()) for c in range(p.shape[1])]
-    longest = max(2, *(len(knots) for knots, _ in found))
+    fits = [rising_fit(p[:, c], (predictions.labels.cpu() == c).double()) for c in range(p.shape[1])]
+    longest = max(2, *(len(knots) for knots, _ in fits))
 
     def padded(values: Tensor) -> Tensor:
         return F.pad(values, (0, longest - len(values)), value=float(values[-1]))
 
-    knots, values = (torch.stack([padded(pair[side]) for pair in found]) for side in (0, 1))
+    knots, values = (torch.stack([padded(pair[side]) for pair in fits]) for side in (0, 1))
     return Isotonic(knots=knots, values=values, fitted_on=FittedOn.of(predictions))
 
 
-def rising_fit(places: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+def rising_fit(inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Knots and values of the isotonic least-squares fit: the slopes of the greatest convex minorant of the summed targets.
 
     The minorant can bend only where the targets change, so runs of equal targets are taken as one: their ends suffice.
     """
-    x, inverse, counts = places.unique(return_inverse=True, return_counts=True)
+    x, inverse, counts = inputs.unique(return_inverse=True, return_counts=True)
     means = torch.zeros_like(x).index_add_(0, inverse, targets) / counts
     starts = F.pad(means[1:] != means[:-1], (1, 0), value=True).nonzero().squeeze(1)
     ends = F.pad(starts[1:] - 1, (0, 1), value=len(x) - 1)
     weights = F.pad(counts.double().cumsum(0), (1, 0))
-    blocks: list[list[float]] = []  # weight, sum, first and last place of the pool of adjacent violators
+    blocks: list[list[float]] = []  # weight, sum, first and last input of the pool of adjacent violators
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         weight = float(weights[end + 1] - weights[start])
         block = [weight, weight * float(means[start]), start, end]

@@ -73,18 +73,18 @@ class PerImage:
     @property
     def means(self) -> dict[str, Array]:
         """The columns whose means are scores."""
-        found = {"accuracy": self.correct, "nll": self.losses, "brier": self.squares}
-        return found if self.top5 is None else {**found, "top5": self.top5}
+        columns = {"accuracy": self.correct, "nll": self.losses, "brier": self.squares}
+        return columns if self.top5 is None else {**columns, "top5": self.top5}
 
     @cached_property
-    def places(self) -> Array:
+    def bin_indices(self) -> Array:
         """Which bin each image is in."""
         return bin_of(self.confidences, self.bins)
 
     @cached_property
     def membership(self) -> Array:
         """Which bin each image is in: images x bins, 0 or 1."""
-        return np.eye(self.bins)[self.places]
+        return np.eye(self.bins)[self.bin_indices]
 
     @cached_property
     def mean_matrix(self) -> Any:
@@ -96,7 +96,7 @@ class PerImage:
         """Confidence minus right, 1, and c (1 - c), each in the row of its bin: (3 x bins) x images."""
         sure, images = self.confidences, len(self)
         values = np.concatenate([sure - self.correct, np.ones(images), sure * (1 - sure)])
-        rows = np.concatenate([self.places + k * self.bins for k in range(3)])
+        rows = np.concatenate([self.bin_indices + k * self.bins for k in range(3)])
         return sparse.csr_array((values, (rows, np.tile(np.arange(images), 3))), shape=(3 * self.bins, images))
 
     @cached_property

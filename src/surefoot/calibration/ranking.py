@@ -38,17 +38,17 @@ class Ranking:
         numbers = np.arange(1, int(images.max()) + 1)
         harmonic = np.concatenate([[0.0], np.cumsum(1 / numbers)]).take(above.astype(np.int64))
         slope = above_errors[:, 1:] - rate * above[:, 1:]
-        found: Array = (self.errors[:, -1] - np.einsum("ij,ij->i", slope, np.diff(harmonic))) / images[:, 0]
-        return found
+        areas: Array = (self.errors[:, -1] - np.einsum("ij,ij->i", slope, np.diff(harmonic))) / images[:, 0]
+        return areas
 
     @property
     def auroc(self) -> Array:
-        """The chance that a right answer is more confident than a mistake, ties by half; NaN without either."""
+        """The chance that a right prediction is more confident than a mistake, ties by half; NaN without either."""
         right = self.weights - self.errors
         higher = right[:, -1:] - (right[:, 1:] + right[:, :-1]) / 2
         pairs = self.errors[:, -1] * right[:, -1]
-        found: Array = np.einsum("ij,ij->i", np.diff(self.errors), higher) / np.where(pairs > 0, pairs, np.nan)
-        return found
+        areas: Array = np.einsum("ij,ij->i", np.diff(self.errors), higher) / np.where(pairs > 0, pairs, np.nan)
+        return areas
 
     def adaptive_gaps(self, bins: int) -> Array:
         """Confidence minus accuracy in bins of the same number of images, as shares of all: draws x bins.
@@ -60,7 +60,7 @@ class Ranking:
         after = np.stack([np.searchsorted(row, own) for row, own in zip(self.weights, cuts, strict=True)])
         after = np.maximum(after, 1)
         low, high, low_gap, high_gap = (
-            np.take_along_axis(sums, places, 1) for sums in (self.weights, self.gaps) for places in (after - 1, after)
+            np.take_along_axis(sums, indices, 1) for sums in (self.weights, self.gaps) for indices in (after - 1, after)
         )
         share = (cuts - low) / np.maximum(high - low, 1)
         return np.diff(low_gap + share * (high_gap - low_gap)) / images

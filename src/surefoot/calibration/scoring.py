@@ -88,9 +88,9 @@ def scores(predictions: Given, bins: int = 15, *, intervals: int = DRAWS, seed: 
             "%d of %d classes never occur among the labels (first: %d); class-wise scores count confidence in them as error.",
             *(len(absent), len(columns.totals), absent[0]),
         )
-    found = estimates(predictions, NAMES, bins, intervals=intervals, seed=seed, per_image=columns)
+    by_name = estimates(predictions, NAMES, bins, intervals=intervals, seed=seed, per_image=columns)
     band = estimate(0.0, calibrated_ece(columns.confidences, columns.membership, seed, intervals))
-    return Scores(**found, ece_if_calibrated=(band.low, band.high))
+    return Scores(**by_name, ece_if_calibrated=(band.low, band.high))
 
 
 def difference(
@@ -184,8 +184,8 @@ def interval_of(name: str, value: float, draws: Values, per_image: PerImage) -> 
     else:
         gaps, drawn = per_image.reliability.gaps, draws["gaps"]
     shares = per_image.reliability.shares
-    found = norm_estimate(gaps, drawn, lambda gaps: NORMS[name](gaps, shares))
-    return Estimate(value, min(found.low, value), max(found.high, value))
+    interval = norm_estimate(gaps, drawn, lambda gaps: NORMS[name](gaps, shares))
+    return Estimate(value, min(interval.low, value), max(interval.high, value))
 
 
 def check_names(predictions: Given | None, per_image: PerImage, names: Sequence[str], bins: int, draws: int) -> None:
@@ -237,24 +237,24 @@ def weighted_scores(per_image: PerImage, weights: Array, names: Sequence[str], t
 
     `totals` is what class-wise scores need: the weighted sum of every class's probability, draws x classes.
     """
-    found: Values = {}
+    values: Values = {}
     wanted = set(names)
     images = weights.sum(1)
     if wanted & (MEANS | BY_CLASS):
-        found |= dict(zip(per_image.means, per_image.mean_matrix @ weights.T / images, strict=True))
+        values |= dict(zip(per_image.means, per_image.mean_matrix @ weights.T / images, strict=True))
     if wanted & BINNED:
-        found |= binned_scores(per_image.binned_matrix @ weights.T, images, per_image.bins)
+        values |= binned_scores(per_image.binned_matrix @ weights.T, images, per_image.bins)
     if wanted & RANKED:
-        found |= ranked_scores(per_image, weights)
+        values |= ranked_scores(per_image, weights)
     if "smooth_ece" in wanted:
-        found["smooth_ece"] = smooth_ece(per_image.confidences, per_image.correct, weights)
+        values["smooth_ece"] = smooth_ece(per_image.confidences, per_image.correct, weights)
     if wanted & BY_CLASS:
         assert totals is not None
         table = ClassSums.of(per_image.class_matrix, weights, totals, per_image.bins)
-        found |= {name: getattr(table, name) for name in ("classwise_ece", "brier_reliability", "brier_uncertainty")}
+        values |= {name: getattr(table, name) for name in ("classwise_ece", "brier_reliability", "brier_uncertainty")}
         # reliability - resolution + uncertainty = Brier: the resolution with its parts within bins (Stephenson et al. 2008)
-        found["brier_resolution"] = found["brier_reliability"] + found["brier_uncertainty"] - found["brier"]
-    return found
+        values["brier_resolution"] = values["brier_reliability"] + values["brier_uncertainty"] - values["brier"]
+    return values
 
 
 def ranked_scores(per_image: PerImage, weights: Array) -> Values:
@@ -291,10 +291,10 @@ def samples_of_many(
         check_names(None, item, names, bins, draws)
         if not np.array_equal(item.ids, items[0].ids):
             raise SurefootError("Conditions must be on the same images in the same order, and their ids differ.")
-    found: list[tuple[dict[str, float], Values]] = []
+    drawn: list[tuple[dict[str, float], Values]] = []
     for start in range(0, len(items), TOGETHER):
-        found += samples_together(items[start : start + TOGETHER], names, draws, seed)
-    return found
+        drawn += samples_together(items[start : start + TOGETHER], names, draws, seed)
+    return drawn
 
 
 def samples_together(
@@ -315,10 +315,10 @@ def samples_together(
         gaps[..., span] = own
         drawn["ece"][:, span], drawn["signed_error"][:, span] = np.abs(own).sum(1), own.sum(1)
         drawn["rms"][:, span] = rms_of(own.swapaxes(1, 2), counts.swapaxes(1, 2))
-    found = []
-    for place, item in enumerate(items):
+    by_item = []
+    for index, item in enumerate(items):
         points = {name: getattr(item.reliability, name) for name in BINNED}
         points |= {name: float(item.means[name].mean()) for name in names if name in means}
-        values = {name: drawn[name][place] for name in names}
-        found.append((points, {**values, "gaps": gaps[place].T} if bins and draws else values))
-    return found
+        values = {name: drawn[name][index] for name in names}
+        by_item.append((points, {**values, "gaps": gaps[index].T} if bins and draws else values))
+    return by_item

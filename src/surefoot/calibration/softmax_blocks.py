@@ -43,10 +43,10 @@ def blocks_of(logits: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Probabilities of some images at a time, in float32 at least; each overwrites the one before."""
     rows = max(1, CELLS // logits.shape[1])
     dtype = torch.float64 if logits.dtype == torch.float64 else torch.float32
-    held = torch.empty(min(rows, len(logits)), logits.shape[1], dtype=dtype)
+    buffer = torch.empty(min(rows, len(logits)), logits.shape[1], dtype=dtype)
     for start in range(0, len(logits), rows):
         block = logits[start : start + rows].detach().to("cpu", dtype)
-        yield slice(start, start + len(block)), torch.softmax(block, 1, out=held[: len(block)])
+        yield slice(start, start + len(block)), torch.softmax(block, 1, out=buffer[: len(block)])
 
 
 class Subset:
@@ -72,18 +72,18 @@ def read_logits(predictions: Predictions | Iterable[Predictions], bins: int) -> 
             continue
         if columns and part.num_classes != len(totals):
             raise SurefootError(f"logits must have the same classes in every batch, got {len(totals)} and {part.num_classes}.")
-        labels, found = part.labels.cpu(), summarise(part.logits, part.labels.cpu(), bins)
-        columns.append((*columns_of(part.logits.detach(), found, labels), labels))
+        labels, summary = part.labels.cpu(), summarise(part.logits, part.labels.cpu(), bins)
+        columns.append((*columns_of(part.logits.detach(), summary, labels), labels))
         own = ReliabilityBins.of(columns[-1][0], columns[-1][1], bins)
         table = own if table is None else table + own
-        totals = found.totals if seen == 0 else totals + found.totals
-        entries.append(found.entries)
+        totals = summary.totals if seen == 0 else totals + summary.totals
+        entries.append(summary.entries)
         starts.append(seen)
         indices.append(part.indices)
         seen += len(part)
     require(seen > 0, "predictions", "of at least one image", 0)
     assert table is not None
-    given = [place.cpu() for place in indices if place is not None]
+    given = [part_indices.cpu() for part_indices in indices if part_indices is not None]
     ids = torch.cat(given).numpy() if len(given) == len(indices) else np.arange(seen)
     confidences, correct, losses, squares, top5, classes = (torch.cat(parts).numpy() for parts in zip(*columns, strict=True))
     joined = Entries.join(entries, starts)
@@ -109,20 +109,20 @@ def summarise(logits: Tensor, labels: Tensor, bins: int) -> Summary:
     return Summary(highest, tied, own, norms, joined.binned(bins), totals.numpy())
 
 
-def columns_of(logits: Tensor, found: Summary, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def columns_of(logits: Tensor, summary: Summary, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Confidence, correct, loss, square and top-5."""
-    own = found.own.double()
+    own = summary.own.double()
     losses = -own.log()
     tiny = (own < UNDERFLOW).nonzero().squeeze(1)
     losses[tiny] = F.cross_entropy(logits[tiny].cpu().double(), labels[tiny], reduction="none")
-    squares = found.norms.double().square() - 2 * own + 1
-    correct = found.own == found.highest
-    doubtful = (correct & found.tied).nonzero().squeeze(1)
+    squares = summary.norms.double().square() - 2 * own + 1
+    correct = summary.own == summary.highest
+    doubtful = (correct & summary.tied).nonzero().squeeze(1)
     correct[doubtful] = logits[doubtful].cpu().argmax(1) == labels[doubtful]
     top5 = correct.clone()
     for rows in (~correct).nonzero().squeeze(1).split(max(1, CELLS // logits.shape[1])):
         top5[rows] = in_top(logits[rows].cpu(), labels[rows])
-    return found.highest.double(), correct, losses.clamp_min(0), squares.clamp_min(0), top5
+    return summary.highest.double(), correct, losses.clamp_min(0), squares.clamp_min(0), top5
 
 
 def in_top(logits: Tensor, labels: Tensor) -> Tensor:
@@ -138,16 +138,16 @@ def in_top(logits: Tensor, labels: Tensor) -> Tensor:
 
 def weighted_totals(predictions: Predictions | Iterable[Predictions], ids: NDArray[Any], seed: int, draws: int) -> NDArray[Any]:
     """The sum of every class's probability under the copies of every draw, draws x classes: one more pass over the logits."""
-    held = states(ids, seed)
-    empty = torch.from_numpy(empty_draws(held, draws))
-    seen, found = 0, torch.zeros(0)
+    hashes = states(ids, seed)
+    empty = torch.from_numpy(empty_draws(hashes, draws))
+    seen, totals = 0, torch.zeros(0)
     for part in parts_of(predictions):
-        found = found if seen else torch.zeros(draws, part.num_classes, dtype=torch.float64)
+        totals = totals if seen else torch.zeros(draws, part.num_classes, dtype=torch.float64)
         for rows, p in blocks_of(part.logits):
             for start, some in enumerate(p.split(size := max(1, CHUNK // draws))):
                 first = seen + rows.start + start * size
-                weights = torch.from_numpy(copies(held[first : first + len(some)], 0, draws)).to(p.dtype)
+                weights = torch.from_numpy(copies(hashes[first : first + len(some)], 0, draws)).to(p.dtype)
                 weights[:, empty] = 1
-                found += (weights.T @ some).double()
+                totals += (weights.T @ some).double()
         seen += len(part)
-    return found.numpy()
+    return totals.numpy()

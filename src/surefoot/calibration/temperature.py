@@ -70,8 +70,8 @@ class Problem:
         return slope / total, curvature / total
 
     def mean_confidence(self, scale: float) -> float:
-        found = [float((lines * scale + self.offset).softmax(1).amax(1).sum()) for lines, _, _ in self.batches()]
-        return sum(found) / len(self.lines)
+        sums = [float((lines * scale + self.offset).softmax(1).amax(1).sum()) for lines, _, _ in self.batches()]
+        return sum(sums) / len(self.lines)
 
     def describe(self) -> tuple[Tensor, float, float]:
         """Which labels have the highest line, the slope at 0, and the root mean square of centred lines."""
@@ -85,7 +85,7 @@ class Problem:
         return torch.cat(right), slope / float(self.weights.sum()), (square / len(self.lines)) ** 0.5
 
     def sample(self, right: Tensor) -> Problem:
-        """Some of the right and some of the wrong answers, weighted to stand for all: the wrong decide where the minimum is."""
+        """Some right and some wrong predictions, weighted to stand for all: the wrong decide where the minimum is."""
         chosen, weights = [], []
         for kind in (right.nonzero().squeeze(1), (~right).nonzero().squeeze(1)):
             some = kind[torch.linspace(0, len(kind) - 1, min(len(kind), SAMPLE // 2)).long()]
@@ -132,10 +132,10 @@ def solve(problem: Problem, start: float) -> float:
 
 
 def sharpest(problem: Problem, spread: float) -> Scale:
-    """Every answer is right, so that NLL falls for ever as the scale grows: stop at what the number of images can support.
+    """Every prediction is right, so that NLL falls for ever as the scale grows: stop at what the number of images can support.
 
-    That many right answers of as many make one expect (n + 1) / (n + 2) of the next to be right (Laplace's rule of succession);
-    the mean confidence stops there.
+    After n right predictions of n one expects (n + 1) / (n + 2) of the next to be right (Laplace's rule of succession); the
+    mean confidence stops there.
     """
     count = len(problem.lines)
     bound = (count + 1) / (count + 2)
@@ -177,9 +177,9 @@ def fit_temperature(predictions: Predictions) -> Temperature:
 
     Where there is no minimum, because every image is right, the temperature stops at a bound that `note` states.
     """
-    found = best_scale(predictions.logits, predictions.labels)
+    fit = best_scale(predictions.logits, predictions.labels)
     seen = FittedOn.of(predictions)
-    return Temperature(temperature=1 / found.value, passes=found.passes, note=found.note, fitted_on=seen)
+    return Temperature(temperature=1 / fit.value, passes=fit.passes, note=fit.note, fitted_on=seen)
 
 
 @dataclass(frozen=True)
@@ -243,5 +243,5 @@ def scale_features(predictions: Predictions, head: nn.Linear) -> FeatureScaling:
     bias = torch.zeros(head.out_features) if head.bias is None else head.bias.detach().cpu()
     logits = widened(predictions.logits)
     lines = logits - bias.to(logits)
-    found = best_scale(lines, predictions.labels, bias)
-    return FeatureScaling(scale=found.value, bias=bias, note=found.note, fitted_on=FittedOn.of(predictions))
+    fit = best_scale(lines, predictions.labels, bias)
+    return FeatureScaling(scale=fit.value, bias=bias, note=fit.note, fitted_on=FittedOn.of(predictions))

@@ -67,26 +67,27 @@ def attack(
     if "eps" in options:
         raise SurefootError("The budget is --eps, not --set eps.")
     data_options = reading.options(split, max_images=max_images)
-    found = find_target(target, source, data_options)
-    place = pick_device(device)
-    subject = found.model.to(place)
-    batch = whole(found.data.split(split), batch_size, place)
-    images, answers, numbers = batch.images, batch.labels, batch.indices
+    loaded = find_target(target, source, data_options)
+    torch_device = pick_device(device)
+    subject = loaded.model.to(torch_device)
+    batch = whole(loaded.data.split(split), batch_size, torch_device)
+    images, labels, numbers = batch.images, batch.labels, batch.indices
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
     paced: dict[str, Any] = {"seconds": seconds, "progress": not quiet, "folder": keep}
-    asked = budgets if varied else None
-    points = security_curve(subject, images, answers, attack, asked, options=options, indices=numbers, **paced, **run)
+    chosen_budgets = budgets if varied else None
+    points = security_curve(subject, images, labels, attack, chosen_budgets, options=options, indices=numbers, **paced, **run)
     signs = []
     largest = max(budgets) if varied else max(budget_of(attack) or 0, TELLING)
     if not no_check and largest > 0:
         norm = str(options.get("norm", "linf"))
-        some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=place).long()  # folders are sorted by class
-        signs = masking_signs(subject, images[some], answers[some], largest, norm, indices=numbers[some.cpu()], **run)
+        # spread over all images, as folders are sorted by class
+        some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=torch_device).long()
+        signs = masking_signs(subject, images[some], labels[some], largest, norm, indices=numbers[some.cpu()], **run)
     rows = [plain(asdict(point)) for point in points]
     if json_:
-        print(json.dumps({"name": found.name, "split": split, "curve": rows, "masking": signs}))
+        print(json.dumps({"name": loaded.name, "split": split, "curve": rows, "masking": signs}))
     elif not quiet:
-        Console().print(as_table(f"{found.name}, {split} split, {attack}, 95 % intervals", points))
+        Console().print(as_table(f"{loaded.name}, {split} split, {attack}, 95 % intervals", points))
         for line in signs:
             print(f"! {line}")
     if output is not None:

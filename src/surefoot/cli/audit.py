@@ -103,23 +103,23 @@ def audit(
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
         folder = output or Path("audits") / predictions.stem
-        answers = Predictions.load(predictions)
-        named = None if groups is None else parse_groups(groups, answers)
+        loaded_predictions = Predictions.load(predictions)
+        named = None if groups is None else parse_groups(groups, loaded_predictions)
         shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": calibration or CROSS_FIT}
         shared |= {"allow_leakage": allow_leakage, "provenance": {"command": as_given()}}
-        audit_predictions(answers, name=predictions.stem, seed=seed, output=folder, **shared)
+        audit_predictions(loaded_predictions, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet, assets)
         return
-    found = find_target(target, source, data_options)
-    folder = output or found.folder
-    default = CROSS_FIT if split == found.calibrate_on else found.calibrate_on
+    loaded = find_target(target, source, data_options)
+    folder = output or loaded.folder
+    default = CROSS_FIT if split == loaded.calibrate_on else loaded.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": calibration or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
-    measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, found.data.split(split))}
-    measured["provenance"] = provenance_of(found, as_given())
-    measure(found.model, found.data, name=found.name, output=folder, progress=not quiet, **measured)
+    measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
+    measured["provenance"] = provenance_of(loaded, as_given())
+    measure(loaded.model, loaded.data, name=loaded.name, output=folder, progress=not quiet, **measured)
     if is_first():
         show(folder, json_, quiet, assets)
 
@@ -129,9 +129,9 @@ def as_given() -> str:
     return shlex.join(["surefoot", *ARGUMENTS])
 
 
-def provenance_of(found: Target, command: str) -> dict[str, str]:
+def provenance_of(target: Target, command: str) -> dict[str, str]:
     """How an audit of this came about, for its page."""
-    return {"command": command} if found.run is None else {"command": command, "recipe": found.run.recipe.to_yaml()}
+    return {"command": command} if target.run is None else {"command": command, "recipe": target.run.recipe.to_yaml()}
 
 
 def parse_source(given: str | None) -> str | Predictions | None:

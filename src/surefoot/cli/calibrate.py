@@ -49,10 +49,10 @@ def calibrate(
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
     folder = copy_folder(run, output or target.parent / f"{target.resolve().name}-{method}")
     data_options = reading.options()
-    dataset, place = data_of_run(run, target, data, data_options), pick_device(device)
+    dataset, torch_device = data_of_run(run, target, data, data_options), pick_device(device)
     check_classes(run.class_names, dataset.class_names)
-    bare = run.predictor.to(place)
-    before = predict(bare, dataset.split(split).batches(batch_size), place)
+    bare = run.predictor.to(torch_device)
+    before = predict(bare, dataset.split(split).batches(batch_size), torch_device)
     calibrator = fit_calibrator(method, before, run.model, source_of(dataset))
     copy = write_calibrated(run, calibrator, folder)
     shown: dict[str, Any] = {"folder": str(copy.folder), "method": method, "fitted_on": split, "images": len(before)}
@@ -72,6 +72,6 @@ def calibrate(
 
 def judge(before: Any, after: Any) -> dict[str, float]:
     """NLL and accuracy on the images of the fit, which say that it worked and nothing more."""
-    found: list[Scores] = [scores(given, intervals=0) for given in (before, after)]
-    sides = zip(("before", "after"), found, strict=True)
+    both: list[Scores] = [scores(given, intervals=0) for given in (before, after)]
+    sides = zip(("before", "after"), both, strict=True)
     return {f"{name}_{side}": float(getattr(score, name)) for side, score in sides for name in ("nll", "accuracy")}

@@ -1,4 +1,4 @@
-"""`surefoot certify`: how many images of a split keep their answer, provably, within a radius (randomised smoothing)."""
+"""`surefoot certify`: how many images of a split keep their prediction, provably, within a radius (randomised smoothing)."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ def certify(
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
-    """Certified accuracy of the smoothed classifier: the answer that the model gives most often under Gaussian noise."""
-    asked = flag.parse_numbers("--radii", radii, RADII)
+    """Certified accuracy of the smoothed classifier: the class that the model predicts most often under Gaussian noise."""
+    chosen_radii = flag.parse_numbers("--radii", radii, RADII)
     options = reading.options(split, max_images=max_images)
-    found = find_target(target, source, options)
-    place = pick_device(device)
-    batch = whole(found.data.split(split), batch_size, place)
+    loaded = find_target(target, source, options)
+    torch_device = pick_device(device)
+    batch = whole(loaded.data.split(split), batch_size, torch_device)
     draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": batch.indices}
     result = measure(
-        found.model.to(place), batch.images, batch.labels, noise_std, **draws, batch_size=batch_size, progress=not quiet
+        loaded.model.to(torch_device), batch.images, batch.labels, noise_std, **draws, batch_size=batch_size, progress=not quiet
     )
-    rows = curve(result, asked)
+    rows = curve(result, chosen_radii)
     abstained = float((result.predictions < 0).double().mean())
     if json_:
-        print(json.dumps({"name": found.name, "split": split, "curve": rows, "abstained": abstained, **plain(result)}))
+        print(json.dumps({"name": loaded.name, "split": split, "curve": rows, "abstained": abstained, **plain(result)}))
     elif not quiet:
-        Console().print(as_table(f"{found.name}, {split} split, noise {noise_std:g}, 95 % intervals", rows))
-        print(f"{abstained:.1%} of {len(batch.labels)} images without an answer; radii end at {result.largest_radius:.3g}.")
+        Console().print(as_table(f"{loaded.name}, {split} split, noise {noise_std:g}, 95 % intervals", rows))
+        print(f"{abstained:.1%} of {len(batch.labels)} images without a prediction; radii end at {result.largest_radius:.3g}.")
         print(f"Of the smoothed classifier, not of the model itself; each is wrong with probability {alpha:g} at most.")
 
 

@@ -49,13 +49,13 @@ def compare(
     for target in lacking(targets, audit, depth, allow_code):
         make_audit(target, depth or "quick", quiet, allow_code)
     models = [read_compared(target) for target in targets]
-    found = measure_differences(models, all_pairs=all_pairs, seed=seed)
+    comparison = measure_differences(models, all_pairs=all_pairs, seed=seed)
     if output is not None:
-        draw_page(output, models, found)
+        draw_page(output, models, comparison)
     if json_:
-        print(json.dumps(plain(found)))
+        print(json.dumps(plain(comparison)))
     elif not quiet:
-        show(found)
+        show(comparison)
         if output is not None:
             print(f"page: {output}")
 
@@ -64,22 +64,22 @@ def lacking(targets: Sequence[Path], make: bool, depth: str | None, allow_code: 
     """The run folders that have no audit yet; every target is looked at before the first is audited."""
     if depth is not None:
         find_depth(depth)
-    found = [target for target in dict.fromkeys(targets) if lacks_audit(target, make, depth)]
-    if found:
+    without_audit = [target for target in dict.fromkeys(targets) if lacks_audit(target, make, depth)]
+    if without_audit:
         from ..training.runs import load_run
 
-        for target in found:
+        for target in without_audit:
             if not load_run(target, allow_code=allow_code).recipe.data:
                 raise SurefootError(f"The data of '{target}' came from Python and have no name: surefoot audit takes --data.")
-    return found
+    return without_audit
 
 
 def lacks_audit(target: Path, make: bool, depth: str | None) -> bool:
     """Whether a target must be audited first; refused where it cannot be, or has an audit of another depth."""
     if target.is_file() or (target / "audit.json").is_file():
-        held = read_compared(target).audit["subject"].get("depth")
-        if depth is not None and held != depth:
-            what = "is of predictions alone" if held is None else f"has depth {held}"
+        audited_depth = read_compared(target).audit["subject"].get("depth")
+        if depth is not None and audited_depth != depth:
+            what = "is of predictions alone" if audited_depth is None else f"has depth {audited_depth}"
             raise SurefootError(
                 f"The audit of '{target}' {what}, not {depth}: surefoot audit with --depth {depth} replaces it."
             )
@@ -100,34 +100,34 @@ def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
     from .audit import show as show_audit
     from .targets import from_run
 
-    found = from_run(target, None, {}, allow_code)
-    options: dict[str, Any] = {"depth": depth, "calibrate_on": found.calibrate_on, "progress": not quiet}
+    loaded = from_run(target, None, {}, allow_code)
+    options: dict[str, Any] = {"depth": depth, "calibrate_on": loaded.calibrate_on, "progress": not quiet}
     words = ["surefoot", "audit", str(target), "--depth", depth, *(["--allow-code"] * allow_code)]
-    options["provenance"] = provenance_of(found, shlex.join(words))
-    measure(found.model, found.data, name=found.name, output=target, **options)
+    options["provenance"] = provenance_of(loaded, shlex.join(words))
+    measure(loaded.model, loaded.data, name=loaded.name, output=target, **options)
     show_audit(target, json_=False, quiet=True)
 
 
-def draw_page(path: Path, models: list[Compared], found: Comparison) -> None:
+def draw_page(path: Path, models: list[Compared], comparison: Comparison) -> None:
     """The page of all audits, with their differences."""
     for model in models:
         if not model.whole:
             raise SurefootError(f"No page of '{model.name}' can be drawn: the data of its figures are another audit's.")
     audits = [read_audit(model.folder) for model in models]
-    for plain_audit, name in zip(audits, found.models, strict=True):
+    for plain_audit, name in zip(audits, comparison.models, strict=True):
         plain_audit["subject"]["name"] = name
-    write_page(path, audits, differences=found.for_page(), notes=found.notes)
+    write_page(path, audits, differences=comparison.for_page(), notes=comparison.notes)
 
 
-def show(found: Comparison) -> None:
+def show(comparison: Comparison) -> None:
     """A table for each pair and a sentence under it."""
-    for note in found.notes:
+    for note in comparison.notes:
         print(f"! {note}")
-    pairs = dict.fromkeys((item.first, item.second) for item in found.differences)
+    pairs = dict.fromkeys((item.first, item.second) for item in comparison.differences)
     for first, second in pairs:
-        own = [item for item in found.differences if (item.first, item.second) == (first, second)]
-        Console().print(as_table(first, second, own, found.values))
-        print(in_words(second, first, own, len(found.differences)))
+        own = [item for item in comparison.differences if (item.first, item.second) == (first, second)]
+        Console().print(as_table(first, second, own, comparison.values))
+        print(in_words(second, first, own, len(comparison.differences)))
 
 
 def as_table(first: str, second: str, differences: list[Difference], values: dict[str, dict[str, float]]) -> Table:
@@ -138,9 +138,9 @@ def as_table(first: str, second: str, differences: list[Difference], values: dic
         shown.add_column(Text(column), justify="right", overflow="fold")
     shown.add_column("verdict", overflow="fold")
     for item in differences:
-        held = {first: 1.0, second: 1 + item.value} if item.name == MCE else values.get(item.name, {})
+        by_model = {first: 1.0, second: 1 + item.value} if item.name == MCE else values.get(item.name, {})
         value, low, high = (number(item.name, each, True) for each in (item.value, item.low, item.high))
-        pair = (number(item.name, held[name]) if name in held else "" for name in (first, second))
+        pair = (number(item.name, by_model[name]) if name in by_model else "" for name in (first, second))
         unit = ", %" if of_path(item.name).unit == SHARE else ""
         shown.add_row(Text(path_label(item.name) + unit), *pair, f"{value} ({low} to {high})", verdict(item))
     return shown

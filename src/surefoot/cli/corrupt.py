@@ -67,7 +67,7 @@ def corrupt(
         elif preview is not None:
             shown, images = image or 0, loaded.split(split)
             require(0 <= shown < len(images), "--image", f"below {len(images)}", shown)
-            batch = next(batch for place, batch in enumerate(images.batches(1)) if place == shown)
+            batch = next(batch for index, batch in enumerate(images.batches(1)) if index == shown)
             done = write_sheet(preview, batch.images[0], chosen, seed=seed, index=int(batch.indices[0]), scale=scale)
     if not quiet:
         print(done)

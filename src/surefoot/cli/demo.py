@@ -48,13 +48,13 @@ def demo(
         raise SurefootError(f"'{output}' holds a demo already; choose another --output or pass --overwrite.")
     rows = table(run_grid(recipes, output, overwrite=overwrite, progress=not quiet))
     models = [read_compared(output / name) for name in recipes]
-    found = compare(models, seed=seed)
+    comparison = compare(models, seed=seed)
     page = output / "report.html"
-    draw_page(page, models, found)
+    draw_page(page, models, comparison)
     if json_:
         print(json.dumps({"page": str(page), "table": plain(rows)}))
     elif not quiet:
-        Console().print(as_table(rows, found.differences))
+        Console().print(as_table(rows, comparison.differences))
         print(f"page: {page.resolve().as_uri()}")
     if open_ or (open_ is None and has_screen() and not (json_ or quiet)):
         webbrowser.open(page.resolve().as_uri())

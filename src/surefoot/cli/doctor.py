@@ -43,10 +43,10 @@ def try_step() -> str:
     from ..models.loading import load_model
     from ..objectives.cross_entropy import CrossEntropy
 
-    place = pick_device()
-    model = load_model("small-resnet", num_classes=3, seed=0).to(place)
+    device = pick_device()
+    model = load_model("small-resnet", num_classes=3, seed=0).to(device)
     try:
-        terms = CrossEntropy()(model, torch.rand(4, 3, 32, 32, device=place), torch.tensor([0, 1, 2, 0], device=place))
+        terms = CrossEntropy()(model, torch.rand(4, 3, 32, 32, device=device), torch.tensor([0, 1, 2, 0], device=device))
         terms.total.backward()
     except RuntimeError as error:
         return f"fails: {str(error).splitlines()[0]}"

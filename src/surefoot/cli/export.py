@@ -49,12 +49,12 @@ def export(
     """Write a model for other programs and check it against the original on images of its test split."""
     data_options = reading.options()
     check_flags(format, output, temperature, fit_on)
-    found = find_target(target, source, data_options)
-    subject, chosen, said = tempered(found, temperature, fit_on)
-    about: dict[str, Any] = {"name": found.name, "classes": list(found.data.class_names)}
+    loaded = find_target(target, source, data_options)
+    subject, chosen, said = tempered(loaded, temperature, fit_on)
+    about: dict[str, Any] = {"name": loaded.name, "classes": list(loaded.data.class_names)}
     about |= {"calibration": said, "surefoot": VERSION}
-    path = output or found.folder / f"model{SUFFIXES[format]}"
-    images = first_images(found.data.test, CHECKED)
+    path = output or loaded.folder / f"model{SUFFIXES[format]}"
+    images = first_images(loaded.data.test, CHECKED)
     done = write(subject, images, path, format=format, temperature=chosen, metadata=about)
     result = {"path": str(done.path), "temperature": chosen, "calibration": said, "images": done.images}
     result |= {"difference": done.difference, "relative": done.relative}
@@ -99,50 +99,50 @@ def first_images(split: Split, count: int) -> Images:
     return batch.images
 
 
-def tempered(found: Target, temperature: str | None, fit_on: str | None) -> tuple[nn.Module, float, str]:
+def tempered(target: Target, temperature: str | None, fit_on: str | None) -> tuple[nn.Module, float, str]:
     """The model to write, the temperature to put behind it, and where that comes from."""
-    run = found.run
-    bare = found.model if run is None else run.objective.predictor(run.model)
+    run = target.run
+    bare = target.model if run is None else run.objective.predictor(run.model)
     if temperature is None and run is not None and run.calibrator is not None:
         if isinstance(run.calibrator, Temperature):
             return bare, run.calibrator.temperature, f"{run.calibrator.temperature:.4g}, as the run was calibrated"
         return (
-            found.model,
+            target.model,
             1.0,
             f"none; the run's calibrator ({type(run.calibrator).__name__}) is inside",
         )
     if temperature is None:
-        return bare, *audited_temperature(found)
+        return bare, *audited_temperature(target)
     if temperature == "none":
-        return bare, 1.0, "none, as asked"
+        return bare, 1.0, "none, as given"
     if temperature == "fit":
-        return bare, *fitted_temperature(found, bare, fit_on)
+        return bare, *fitted_temperature(target, bare, fit_on)
     number = parse_temperature(temperature)
-    return bare, number, f"{number:.4g}, as asked"
+    return bare, number, f"{number:.4g}, as given"
 
 
-def audited_temperature(found: Target) -> tuple[float, str]:
+def audited_temperature(target: Target) -> tuple[float, str]:
     """The temperature of the audit in the target's folder, where there is one that stands for all images."""
-    path = found.folder / "audit.json"
+    path = target.folder / "audit.json"
     if not path.is_file():
         return 1.0, "none: no audit has found one (--temperature fit finds it)"
     audit = read_json("audit", path)
-    if audit["subject"].get("weights") != fingerprint(found.model):
+    if audit["subject"].get("weights") != fingerprint(target.model):
         return 1.0, "none: the audit there is of other weights (--temperature fit finds it)"
     scaling = audit.get("temperature") or {}
-    held = scaling.get("temperatures") or []
-    if len(held) != 1:
-        return 1.0, f"none: its audit has {len(held)}, each for a part of the images (--temperature fit finds one)"
-    return float(held[0]), f"{held[0]:.4g}, from its audit (fitted on {scaling['fitted_on']})"
+    temperatures = scaling.get("temperatures") or []
+    if len(temperatures) != 1:
+        return 1.0, f"none: its audit has {len(temperatures)}, each for a part of the images (--temperature fit finds one)"
+    return float(temperatures[0]), f"{temperatures[0]:.4g}, from its audit (fitted on {scaling['fitted_on']})"
 
 
-def fitted_temperature(found: Target, model: nn.Module, fit_on: str | None) -> tuple[float, str]:
+def fitted_temperature(target: Target, model: nn.Module, fit_on: str | None) -> tuple[float, str]:
     """Fitted now, on images that the model was not trained on."""
-    split = fit_on or ("test" if found.run is None else "calibration")
-    place = pick_device()
-    images = found.data.split(split)
+    split = fit_on or ("test" if target.run is None else "calibration")
+    device = pick_device()
+    images = target.data.split(split)
     if len(images) == 0:
         raise SurefootError(f"The {split} split has no images to fit a temperature on.")
-    fit = fit_temperature(predict(model.to(place), images.batches(256, device=place), place))
+    fit = fit_temperature(predict(model.to(device), images.batches(256, device=device), device))
     note = f"; {fit.note}" if fit.note else ""
     return fit.temperature, f"{fit.temperature:.4g}, fitted on {len(images)} images of the {split} split{note}"

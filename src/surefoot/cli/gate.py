@@ -60,11 +60,11 @@ def read_numbers(path: Path) -> dict[str, Any]:
         if not (path / "audit.json").is_file():
             raise SurefootError(f"'{path}' has no audit.json: surefoot audit writes it.")
         path = path / "audit.json"
-    found = read_json("audit", path)
-    schema = found.get("schema") if isinstance(found, dict) else None
+    content = read_json("audit", path)
+    schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA:
         raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
-    return dict(found)
+    return dict(content)
 
 
 def read_yaml(path: Path) -> Any:

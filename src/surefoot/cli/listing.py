@@ -57,12 +57,12 @@ def list_names(
     """What there is: every name, and every option that --set takes (data-options are for `--set data.NAME=VALUE`)."""
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
-    found = {name: matching(rows(name, match), match) for name in KINDS if kind in (None, name)}
+    by_kind = {name: matching(rows(name, match), match) for name in KINDS if kind in (None, name)}
     if json_:
-        print(json.dumps(found))
+        print(json.dumps(by_kind))
         return
     console = Console()
-    for name, lines in found.items():
+    for name, lines in by_kind.items():
         table = Table(title=name, title_justify="left", show_header=False, box=None, padding=(0, 2))
         for line in lines:
             options = ", ".join(f"{key}={value}" for key, value in line.get("options", {}).items())
@@ -82,21 +82,21 @@ def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
     if kind in SECTIONS:
         return [{"name": name, "help": f"default {value}"} for name, value in defaults_of(*SECTIONS[kind]).items()]
     registry: Registry = TABLES[kind]
-    found: list[dict[str, Any]] = [{"name": entry.name, "help": entry.help} for entry in registry]
+    entries: list[dict[str, Any]] = [{"name": entry.name, "help": entry.help} for entry in registry]
     if kind in ("objectives", "views"):
-        for line in found:
+        for line in entries:
             line["options"] = defaults_of(registry.load(line["name"]))
     if kind == "measurements":
-        for line in found:
+        for line in entries:
             line["options"] = default_options(line["name"])
     if kind == "attacks":
-        for line in found:
+        for line in entries:
             line["options"] = {} if line["name"] in FIXED else attack_options(registry.load(line["name"]))
     if kind == "models" and match is not None:
-        known = {entry["name"] for entry in found}
+        known = {entry["name"] for entry in entries}
         others = [name for name in model_names() if name not in known]
-        found += [{"name": name, "help": "torchvision" if name.startswith(TORCHVISION) else "timm"} for name in others]
-    return found
+        entries += [{"name": name, "help": "torchvision" if name.startswith(TORCHVISION) else "timm"} for name in others]
+    return entries
 
 
 def attack_options(attack: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ COMMANDS = {
     "calibrate": "Calibrate the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
     "attack": "Attack a trained model at several budgets",
-    "certify": "Prove within which radius a smoothed model keeps its answers",
+    "certify": "Prove within which radius a smoothed model keeps its predictions",
     "study": "Run the papers' tables, or a grid of your own",
     "list": "Every name and option there is",
     "doctor": "Check this machine and say what Surefoot would use",
@@ -125,7 +125,7 @@ def run(arguments: list[str] | None = None) -> None:
         way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
         epoch = "from the last finished epoch"
         goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
-        again = next((f" {way} goes on {place}." for command, place in goes_on.items() if command in arguments), "")
+        again = next((f" {way} goes on {text}." for command, text in goes_on.items() if command in arguments), "")
         fail(f"Interrupted.{again}", INTERRUPTED)
     finally:
         os.environ["PYTHONSAFEPATH"] = safe_path

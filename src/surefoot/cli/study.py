@@ -57,12 +57,12 @@ def study() -> None:
 @app.command("list")
 def list_studies(json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False) -> None:
     """The studies that come with the package."""
-    found = {name: read_file(name) for name in study_names()}
+    studies = {name: read_file(name) for name in study_names()}
     if json_:
-        print(json.dumps({name: {key: each.get(key) for key in ("title", "paper", "place")} for name, each in found.items()}))
+        print(json.dumps({name: {key: each.get(key) for key in ("title", "paper", "place")} for name, each in studies.items()}))
         return
-    width = max(map(len, found))
-    for name, each in found.items():
+    width = max(map(len, studies))
+    for name, each in studies.items():
         print(f"{name:<{width}}  {each['title']}")
 
 
@@ -105,7 +105,7 @@ def run(
     if engine != "ray" and any(Results(folder).missing(cell) for cell in cells):  # nodes of a cluster have their own
         pick_device(device)
         check_folders(cells)
-    place = work_folder(folder, work)
+    work_path = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
     flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random, "allow-code": allow_code}
@@ -113,7 +113,7 @@ def run(
     title = Path(name).stem if objective is None else f"{Path(name).stem}-{objective.replace(':', '.')}"
     save = partial(save_tables, title, command_of(name, flags), chosen, whole, Results(folder))
     options: dict[str, Any] = {"threads": each, "device": device, "processes": processes}
-    report = run_study(cells, used, Results(folder), place, save=save, progress=not quiet, **options)
+    report = run_study(cells, used, Results(folder), work_path, save=save, progress=not quiet, **options)
     if not quiet:
         print(text_of(chosen, cells, Results(folder), format), end="")
     if report.failed:
@@ -138,15 +138,15 @@ def show(
 ) -> None:
     """Print the table of what is finished, without computing anything."""
     chosen, cells = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code)
-    found = require_results(results or Path("studies") / scale)
+    measured = require_results(results or Path("studies") / scale)
     flag.check_output(page, "--page")
-    print(text_of(chosen, cells, found, format), end="")
+    print(text_of(chosen, cells, measured, format), end="")
     if page is not None:
         folder = "DIR" if needs_root(chosen) else None
-        flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": found.folder.as_posix()}
+        flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": measured.folder.as_posix()}
         flags |= {"objective": objective, "grid": grid, "random": random, "allow-code": allow_code}
         about = {"command": command_of(name, flags), "published": published_apart(chosen)}
-        shown = as_plain(build_table(chosen, cells, found, cells_of(chosen)))
+        shown = as_plain(build_table(chosen, cells, measured, cells_of(chosen)))
         shown["notes"] += [chosen.note] if chosen.note else []
         write_study(page, {**shown, **about})
         print(f"page: {page}")
@@ -169,8 +169,8 @@ def status(
     """Which cells are finished, begun, or still to do."""
     _, cells = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code)
     folder = results or Path("studies") / scale
-    place, found = (work or folder.parent / ".study-work"), Results(folder)
-    rows = [state_of(cell, found, place) for cell in cells]
+    work_path, finished = (work or folder.parent / ".study-work"), Results(folder)
+    rows = [state_of(cell, finished, work_path) for cell in cells]
     if json_:
         print(json.dumps(rows))
         return
@@ -247,9 +247,9 @@ def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) 
     parts.append(published_text(study))
     if study.select:
         best = choose(study, cells, results)
-        found = "nothing yet" if best is None else f"{best.method} ({best.order[0][1]:.4g}, {best.over})"
+        winner = "nothing yet" if best is None else f"{best.method} ({best.order[0][1]:.4g}, {best.over})"
         so_far = " so far" if best is not None and table.finished < table.cells else ""
-        parts.append(f"Chosen on validation by {study.select}{so_far}: {found}.\n")
+        parts.append(f"Chosen on validation by {study.select}{so_far}: {winner}.\n")
     return "\n".join(part for part in [*parts, f"{study.note}\n" if study.note else ""] if part)
 
 

@@ -57,7 +57,7 @@ def trimmed_disk(radius: float, alias: float) -> Tensor:
     """The kernel without the zeros around it (odd side, float64)."""
     kernel = disk(radius, alias)
     middle = len(kernel) // 2
-    reach = max(abs(int(place) - middle) for place in kernel.any(1).nonzero())
+    reach = max(abs(int(row) - middle) for row in kernel.any(1).nonzero())
     return kernel[middle - reach : middle + reach + 1, middle - reach : middle + reach + 1]
 
 
@@ -67,8 +67,8 @@ def disk(radius: float, alias: float) -> Tensor:
     taps = 3 if radius <= LARGE_GRID else 5
     offsets = torch.arange(-reach, reach + 1, dtype=torch.float64)
     inside = (offsets[:, None] ** 2 + offsets**2 <= radius**2).double()
-    places = torch.arange(taps, dtype=torch.float64) - taps // 2
-    gaussian = torch.exp(-0.5 * (places / alias) ** 2)
+    distances = torch.arange(taps, dtype=torch.float64) - taps // 2
+    gaussian = torch.exp(-0.5 * (distances / alias) ** 2)
     smooth = filters.filter_matrix(gaussian / gaussian.sum(), len(offsets), "mirror")
     return smooth @ (inside / inside.sum()) @ smooth.mT
 
@@ -97,7 +97,7 @@ def glass_blur(images: Images, constants: Constants, draws: ImageDraws) -> Image
 
 
 def copied_from(dy: Tensor, dx: Tensor, delta: int) -> Tensor:
-    """Where each pixel's value comes from after one round, as places in the flattened image: batch x pixels.
+    """Where each pixel's value comes from after one round, as indices in the flattened image: batch x pixels.
 
     From the bottom right to the top left, each pixel copies what is at its offset now. A pixel further on in reading order
     has its new value by then, so the copy leads on to that pixel's source: a chain, which pointer doubling follows.
@@ -141,6 +141,6 @@ def along(images: Images, direction: float, turns: Tensor, radius: float, sigma:
     ahead, beside = kept - 1, math.ceil((kept - 1) * math.sqrt(0.5))
     top, bottom, left, right = (beside, beside, 0, ahead) if direction == 0 else (ahead, 0, beside, beside)
     kernels = torch.zeros(len(images), top + bottom + 1, left + right + 1, dtype=torch.float64)
-    places = (down + top) * (left + right + 1) + across + left
-    kernels.flatten(1).scatter_add_(1, places, taps.expand(len(images), -1))
+    indices = (down + top) * (left + right + 1) + across + left
+    kernels.flatten(1).scatter_add_(1, indices, taps.expand(len(images), -1))
     return correlate(F.pad(images, (left, right, top, bottom), mode="replicate"), kernels[:, None].to(images))

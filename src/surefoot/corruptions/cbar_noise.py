@@ -104,9 +104,9 @@ def lattice(side: int, period: float) -> tuple[Tensor, Tensor, Tensor]:
 
     Weights are 1 - s and s with s = t^2 (3 - 2 t) at the share t of the way from one point to the next.
     """
-    places = torch.arange(side, dtype=torch.float64) / period
-    below = places.floor()
-    share = places - below
+    coordinates = torch.arange(side, dtype=torch.float64) / period
+    below = coordinates.floor()
+    share = coordinates - below
     smooth = share**2 * (3 - 2 * share)
     points, columns = torch.stack([below, below + 1]).long().unique(return_inverse=True)
     weights, slopes = torch.zeros(2, side, len(points), dtype=torch.float64)
@@ -148,7 +148,7 @@ def plasma(uniform: Tensor, shape: torch.Size) -> Tensor:
 
 
 def single_frequency_greyscale(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """x + sin(f . place + phase), of amplitude 196 / 255 at the largest magnitude.
+    """x + sin(f . position + phase), of amplitude 196 / 255 at the largest magnitude.
 
     One component of the frequency is uniform in (-pi, pi) for a pixel, the other no larger; which is which is drawn too.
     """
@@ -185,7 +185,7 @@ def cocentric_sine_waves(images: Images, constants: Constants, draws: ImageDraws
 
 
 def angles(x: Tensor, y: Tensor) -> Tensor:
-    """The angle from the y axis to each of batch x height x width places, given by their columns and rows."""
+    """The angle from the y axis to each of batch x height x width pixels, given by their columns and rows."""
     shape = torch.broadcast_shapes(x.shape, y.shape)
     return torch.atan2(x.expand(shape).contiguous(), y.expand(shape).contiguous())
 
@@ -228,8 +228,8 @@ def sparkles(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     lengths = draws.normal((SPARKLES, MOST_RAYS), "rays").to(images).mul_(ROUGHNESS * radius).add_(radius).clamp_min_(1)
     dark = 1 - images
     for number in range(SPARKLES):
-        place, count = uniform[:, number, :2], uniform[:, number, 2]
-        shares, glow = rays(place, count, lengths[:, number], height, width)
+        centre, count = uniform[:, number, :2], uniform[:, number, 2]
+        shares, glow = rays(centre, count, lengths[:, number], height, width)
         dark.mul_(1 - shares.mul_(glow).clamp_max_(1)[:, None])
     return 1 - dark
 
@@ -248,17 +248,17 @@ def inverse_sparkles(images: Images, constants: Constants, draws: ImageDraws) ->
     return (images - 1).mul_(kept[:, None]).add_(1)
 
 
-def rays(places: Tensor, counts: Tensor, lengths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """What a star of 50 to 199 rays does to each pixel: 1 - (its place between two rays)^2, and (length / distance)^2.
+def rays(centres: Tensor, counts: Tensor, lengths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
+    """What a star of 50 to 199 rays does to each pixel: 1 - (its position between two rays)^2, and (length / distance)^2.
 
-    `places` and `counts` are uniform in [0, 1), `lengths` has one for each ray that there could be. In between two rays the
-    length is interpolated; the place there goes from -1/2 to 1/2.
+    `centres` and `counts` are uniform in [0, 1), `lengths` has one for each ray that there could be. In between two rays the
+    length is interpolated; the position there goes from -1/2 to 1/2.
     """
     counts = (counts * (MOST_RAYS - LEAST_RAYS)).floor_().add_(LEAST_RAYS)
     around = lengths.gather(1, torch.arange(MOST_RAYS + 1, device=lengths.device) % counts.long()[:, None])
     steps = around.diff(dim=1)
-    y = torch.arange(height).to(places)[:, None] - places[:, :1, None] * height
-    x = torch.arange(width).to(places) - places[:, 1:, None] * width
+    y = torch.arange(height).to(centres)[:, None] - centres[:, :1, None] * height
+    x = torch.arange(width).to(centres) - centres[:, 1:, None] * width
     turn = angles(x, y).add_(math.pi).mul_((counts / (2 * math.pi))[:, None, None])
     numbers = turn.long()
     between = turn.sub_(numbers)

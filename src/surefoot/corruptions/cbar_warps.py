@@ -23,7 +23,7 @@ FLAT = 1 - 1e-3  # a normal that points up so far refracts nothing
 ORIGIN = 250.0  # where the caustics' coordinates begin
 TURNS = 21  # rotations that a circular motion blur averages
 SMALL = 64 * 64  # pixels of images whose rotations are kept
-EDGE = 1e-9  # pixels that rounding may carry a place over the border
+EDGE = 1e-9  # pixels that rounding may carry a coordinate over the border
 
 
 def caustic_refraction(images: Images, constants: Constants, draws: ImageDraws) -> Images:
@@ -51,15 +51,15 @@ def caustic_refraction(images: Images, constants: Constants, draws: ImageDraws) 
 def caustics(uniform: Tensor, height: int, width: int) -> Tensor:
     """Light on the floor of a pool, in [0, 1]: batch x height x width, repeated every 0.75 to 1.25 sides.
 
-    With p = 2 pi (place / period mod 1) - 250 and i = p at first, five times, with t = time (1 - 3.5 / n):
+    With p = 2 pi (coordinate / period mod 1) - 250 and i = p at first, five times, with t = time (1 - 3.5 / n):
     i = p + (cos(t - i0) + sin(t + i1), sin(t - i1) + cos(t + i0)), c += 200 / |(p0 / sin(i0 + t), p1 / cos(i1 + t))|.
     c begins at 1, and the light is |1.17 - (c / 5)^1.4|^8. Sines of sums are put together from sines and cosines of i.
     """
     time, period = uniform.double()[:, 0] * 1.5 + 0.5, (uniform.double()[:, 1:] * 0.5 + 0.75) * min(height, width)
     shape = (len(uniform), height, width)
-    places = [((torch.arange(side) / period) % 1) * (2 * math.pi) - ORIGIN for side in (height, width)]
-    p0, p1 = places[0].float()[:, :, None], places[1].float()[:, None]
-    q0, q1 = (place.remainder(2 * math.pi).float() for place in places)  # the same for the sines, more exact in float32
+    coordinates = [((torch.arange(side) / period) % 1) * (2 * math.pi) - ORIGIN for side in (height, width)]
+    p0, p1 = coordinates[0].float()[:, :, None], coordinates[1].float()[:, None]
+    q0, q1 = (axis.remainder(2 * math.pi).float() for axis in coordinates)  # the same for the sines, more exact in float32
     q0, q1 = q0[:, :, None], q1[:, None]
     s0, c0, s1, c1, total = q0.sin(), q0.cos(), q1.sin(), q1.cos(), torch.ones(shape)
     for n in range(1, 6):
@@ -112,7 +112,7 @@ def twirls(height: int, width: int, cell: int, amount: float, angle: float) -> t
 
 
 def ripple(images: Images, constants: Constants, draws: ImageDraws) -> Images:
-    """Rows and columns shifted by sines of their own place: 0.025 of the side at most, every 0.1 to 0.3 sides."""
+    """Rows and columns shifted by sines of their own position: 0.025 of the side at most, every 0.1 to 0.3 sides."""
     height, width = images.shape[2:]
     side = min(height, width)
     uniform = draws.uniform((4,)).double()
@@ -156,24 +156,24 @@ def spline_zoom(side: int, factor: float) -> Tensor:
     """The middle of a side enlarged to round(side * factor) samples, corners on corners, by cubic B-splines (side x side)."""
     long = round(side * factor)
     begin = (long - side) // 2
-    places = torch.arange(begin, begin + side, dtype=torch.float64) * ((side - 1) / max(long - 1, 1))
-    return spline_matrix(places, side)
+    coordinates = torch.arange(begin, begin + side, dtype=torch.float64) * ((side - 1) / max(long - 1, 1))
+    return spline_matrix(coordinates, side)
 
 
-def spline_matrix(places: Tensor, side: int) -> Tensor:
-    """One row for each place, with the weights of its four neighbours."""
-    neighbours, weights = spline_taps(places, side)
-    return torch.zeros(len(places), side, dtype=torch.float64).scatter_add_(1, neighbours.long().T, weights.T)
+def spline_matrix(coordinates: Tensor, side: int) -> Tensor:
+    """One row for each coordinate, with the weights of its four neighbours."""
+    neighbours, weights = spline_taps(coordinates, side)
+    return torch.zeros(len(coordinates), side, dtype=torch.float64).scatter_add_(1, neighbours.long().T, weights.T)
 
 
-def spline_taps(places: Tensor, side: int) -> tuple[Tensor, Tensor]:
-    """The four neighbours of each place, mirrored at the ends, and the weights of the cubic B-spline: both 4 x places."""
-    below = places.floor()
-    share, last = places - below, side - 1
+def spline_taps(coordinates: Tensor, side: int) -> tuple[Tensor, Tensor]:
+    """The four neighbours of each coordinate, mirrored at the ends, and their cubic B-spline weights: both 4 x coordinates."""
+    below = coordinates.floor()
+    share, last = coordinates - below, side - 1
     ahead = 1 - share
     inner = [4 - 6 * near**2 + 3 * near**3 for near in (share, ahead)]
     weights = torch.stack([ahead**3, *inner, share**3]).div_(6)
-    neighbours = (below + torch.arange(-1, 3).view(-1, *[1] * places.ndim)).abs_()
+    neighbours = (below + torch.arange(-1, 3).view(-1, *[1] * coordinates.ndim)).abs_()
     return neighbours.neg_().add_(last).abs_().neg_().add_(last).clamp_min_(0).int(), weights
 
 

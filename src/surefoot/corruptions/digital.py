@@ -91,7 +91,7 @@ def elastic_transform(images: Images, constants: Constants, draws: ImageDraws) -
     side = min(height, width) * constants["stretch"]
     uniform = draws.uniform((6 + 2 * height * width,)).mul_(2).sub_(1)
     moves = uniform[:, :6].double().reshape(-1, 3, 2) * (constants["affine"] * side)
-    warped = sample(images, affine_places(moves, height, width).to(images), edge_repeated=False)
+    warped = sample(images, affine_coordinates(moves, height, width).to(images), edge_repeated=False)
     if constants["alpha"] == 0:
         return warped
     spread = constants["sigma"] * side
@@ -102,15 +102,15 @@ def elastic_transform(images: Images, constants: Constants, draws: ImageDraws) -
     return sample(warped, field.permute(0, 2, 3, 1), edge_repeated=True)
 
 
-def sample(images: Images, places: Tensor, *, edge_repeated: bool) -> Images:
+def sample(images: Images, coordinates: Tensor, *, edge_repeated: bool) -> Images:
     """Bilinear at (x, y) in pixels, batch x height x width x 2; borders mirrored at the edge pixels' centres or behind them."""
-    sides = torch.tensor([images.shape[3], images.shape[2]]).to(places)
+    sides = torch.tensor([images.shape[3], images.shape[2]]).to(coordinates)
     last = (sides - 1).clamp_min(1)
-    grid = places.mul(2 / sides).add_(1 / sides - 1) if edge_repeated else places.mul(2 / last).sub_(1)
+    grid = coordinates.mul(2 / sides).add_(1 / sides - 1) if edge_repeated else coordinates.mul(2 / last).sub_(1)
     return F.grid_sample(images, grid, padding_mode="reflection", align_corners=not edge_repeated)
 
 
-def affine_places(moves: Tensor, height: int, width: int) -> Tensor:
+def affine_coordinates(moves: Tensor, height: int, width: int) -> Tensor:
     """Where each pixel is read under the map that moves three points about the centre: batch x height x width x (x, y)."""
     middle, third = torch.tensor([width // 2, height // 2]).double(), float(max(min(height, width) // 3, 1))
     points = middle + torch.tensor([[third, third], [third, -third], [-third, -third]]).double()

@@ -32,7 +32,7 @@ def corrupt(
 
     `name` may be a chain such as "occlusion+gaussian_noise", and a link `package.module:function` of one's own, which is given
     images in [0, 1], the severity and the draws. `severity` is a number from 1 to 5, not necessarily whole.
-    `indices` are the images' places in their data set (0, 1, ... if not given): with the seed they decide the random draws.
+    `indices` are the images' indices in their data set (0, 1, ... if not given): with the seed they decide the random draws.
     `scale` names the table of constants ("32", "64" or "224"); "auto" takes the nearest to the images' shorter side.
     Results are clipped to [0, 1] and rounded down to 8 bits, as the published files are.
     """
@@ -55,11 +55,11 @@ def corrupt(
             part = function(part, setting, ImageDraws(seed, key, numbers))
             if len(links) > 1:  # the next link expects pixels
                 part = part.clamp_(0, 1)
-        levels, place = to_levels(part), result[begin : begin + step]
+        levels, part_result = to_levels(part), result[begin : begin + step]
         if levels.dtype == images.dtype:
-            torch.div(levels, 255, out=place)
+            torch.div(levels, 255, out=part_result)
         else:
-            place.copy_(levels if images.dtype == torch.uint8 else levels.div_(255))
+            part_result.copy_(levels if images.dtype == torch.uint8 else levels.div_(255))
     return result
 
 

@@ -89,8 +89,8 @@ def crystals(draws: torch.Generator) -> Tensor:
 
 def draw(canvas: Tensor, rows: Tensor, columns: Tensor, values: Tensor) -> None:
     """Put points onto a flat canvas that is wrapped at its borders; the brightest stays."""
-    places = rows.round().long().remainder(HEIGHT) * WIDTH + columns.round().long().remainder(WIDTH)
-    canvas.scatter_reduce_(0, places.flatten(), values.flatten(), "amax")
+    pixels = rows.round().long().remainder(HEIGHT) * WIDTH + columns.round().long().remainder(WIDTH)
+    canvas.scatter_reduce_(0, pixels.flatten(), values.flatten(), "amax")
 
 
 def luminance_power(frequency: Tensor) -> Tensor:
@@ -98,9 +98,9 @@ def luminance_power(frequency: Tensor) -> Tensor:
     areas = [math.pi * (above**2 - below**2) for below, above in itertools.pairwise(EDGES)] + [1 - math.pi / 4]
     densities = [math.log(energy / area) for energy, area in zip(ENERGIES, areas, strict=True)]
     middles = torch.tensor(FREQUENCIES).log()
-    place = frequency.clamp(FREQUENCIES[0], FREQUENCIES[-1]).log()
-    above = torch.bucketize(place, middles).clamp(1, len(middles) - 1)
-    share = (place - middles[above - 1]) / (middles[above] - middles[above - 1])
+    log_frequency = frequency.clamp(FREQUENCIES[0], FREQUENCIES[-1]).log()
+    above = torch.bucketize(log_frequency, middles).clamp(1, len(middles) - 1)
+    share = (log_frequency - middles[above - 1]) / (middles[above] - middles[above - 1])
     levels = torch.tensor(densities)
     return torch.lerp(levels[above - 1], levels[above], share).exp()
 

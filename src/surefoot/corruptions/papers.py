@@ -28,8 +28,8 @@ def occlusion(images: Images, constants: Constants, draws: ImageDraws) -> Images
     """Black squares, their side a share of the image's shorter one, at random places inside the image."""
     height, width = images.shape[2:]
     side = max(1, round(constants["side"] * min(height, width)))
-    places = draws.uniform((MOST, 2))[:, : int(constants["patches"])]
-    rows, columns = covered(places[..., 0], side, height), covered(places[..., 1], side, width)
+    corners = draws.uniform((MOST, 2))[:, : int(constants["patches"])]
+    rows, columns = covered(corners[..., 0], side, height), covered(corners[..., 1], side, width)
     hidden = torch.bmm(rows.float().mT, columns.float()) > 0
     return images.masked_fill(hidden[:, None].to(images.device), 0)
 

@@ -68,12 +68,12 @@ class FolderCopies:
         require(severity in SEVERITIES, "severity", "1, 2, 3, 4 or 5 for corruptions on disk", severity)
         if name not in self.names:
             raise UnknownName(f"corruption in '{self.folder}'", name, self.names)
-        found = class_files(self.folder / name / str(severity))
-        known = self.class_names or tuple(sorted(found))
-        for missing in set(found) - set(known):
+        by_class = class_files(self.folder / name / str(severity))
+        known = self.class_names or tuple(sorted(by_class))
+        for missing in set(by_class) - set(known):
             raise UnknownName(f"class of '{self.folder}'", missing, known)
-        paths = [path for label in known for path in found.get(label, [])]
-        labels = torch.tensor([number for number, label in enumerate(known) for _ in found.get(label, [])])
+        paths = [path for label in known for path in by_class.get(label, [])]
+        labels = torch.tensor([number for number, label in enumerate(known) for _ in by_class.get(label, [])])
         source = Files(paths)
         size = self.preprocessing.image_size if self.preprocessing else common_size(source, range(min(len(paths), 8)))
         if size is None:
@@ -90,10 +90,10 @@ def open_copies(
         raise NotFound("folder of corrupted copies", path)
     if (path / "labels.npy").is_file():
         return ArrayCopies(path)
-    found = FolderCopies(path, class_names, preprocessing)
-    if not found.names:
+    copies = FolderCopies(path, class_names, preprocessing)
+    if not copies.names:
         raise SurefootError(f"'{path}' holds neither labels.npy with <name>.npy nor <name>/<severity>/<class>/<image>.")
-    return found
+    return copies
 
 
 def read_array(path: Path) -> np.ndarray:
@@ -101,10 +101,10 @@ def read_array(path: Path) -> np.ndarray:
     if not path.is_file():
         raise NotFound("array", path)
     try:
-        found: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise SurefootError(f"'{path}' is not a whole .npy file of numbers: {str(error).splitlines()[0]}.") from error
-    return found
+    return array
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class CorruptedSplit:
     severity: float
     origin: str
     seed: int | None  # None where the images are read
-    indices: Tensor | None = None  # where they are read: the place in the data set of each copy
+    indices: Tensor | None = None  # where they are read: the index in the data set of each copy
 
     def __len__(self) -> int:
         return len(self.split)
@@ -145,24 +145,24 @@ def corrupted(
     """The images of a split under a corruption, in its order: from the copies on disk where they have it, else generated."""
     if copies is None or name not in copies.names or severity not in SEVERITIES:
         return CorruptedSplit(split, name, severity, f"generated with seed {seed}", seed)
-    found, origin = copies.split(name, int(severity)), f"read from {copies.folder}"
-    check_same_images(split, found, copies.folder)
+    copied, origin = copies.split(name, int(severity)), f"read from {copies.folder}"
+    check_same_images(split, copied, copies.folder)
     if not isinstance(split, TensorSplit | StreamedSplit):
-        return CorruptedSplit(found, name, severity, origin, None)  # a stream knows nothing of its images ahead
-    rows = rows_of(split, found, copies.folder)
+        return CorruptedSplit(copied, name, severity, origin, None)  # a stream knows nothing of its images ahead
+    rows = rows_of(split, copied, copies.folder)
     own = torch.empty_like(split.indices)
     own[rows] = split.indices
-    return CorruptedSplit(taken(found, rows), name, severity, origin, None, own)
+    return CorruptedSplit(taken(copied, rows), name, severity, origin, None, own)
 
 
-def check_same_images(split: Split, found: TensorSplit | StreamedSplit, folder: Path) -> None:
+def check_same_images(split: Split, copied: TensorSplit | StreamedSplit, folder: Path) -> None:
     """Refuse copies of other images: as many, of the same size, and with the same labels."""
-    if len(split) != len(found):
-        raise SurefootError(f"'{folder}' holds {len(found)} images, and the split has {len(split)}.")
+    if len(split) != len(copied):
+        raise SurefootError(f"'{folder}' holds {len(copied)} images, and the split has {len(split)}.")
     if isinstance(split, TensorSplit | StreamedSplit):
-        if not torch.equal(split.labels.sort().values, found.labels.sort().values):
+        if not torch.equal(split.labels.sort().values, copied.labels.sort().values):
             raise SurefootError(f"'{folder}' has other labels than the split.")
-        theirs, ours = (" x ".join(map(str, size_of(each))) for each in (found, split))
+        theirs, ours = (" x ".join(map(str, size_of(each))) for each in (copied, split))
         if theirs != ours:
             raise SurefootError(f"'{folder}' holds images of {theirs} px, and the split's are {ours} px.")
 
@@ -171,11 +171,11 @@ def size_of(split: TensorSplit | StreamedSplit) -> tuple[int, ...]:
     return tuple(split.images.shape[2:]) if isinstance(split, TensorSplit) else split.pictures.size
 
 
-def rows_of(split: TensorSplit | StreamedSplit, found: TensorSplit | StreamedSplit, folder: Path) -> Tensor:
+def rows_of(split: TensorSplit | StreamedSplit, copied: TensorSplit | StreamedSplit, folder: Path) -> Tensor:
     """Which copy is of which image: by the index or the file's name within a class, else the same labels in the same order."""
-    if found.files is not None:
+    if copied.files is not None:
         rows = {
-            (label, path.stem): row for row, (label, path) in enumerate(zip(found.labels.tolist(), found.files, strict=True))
+            (label, path.stem): row for row, (label, path) in enumerate(zip(copied.labels.tolist(), copied.files, strict=True))
         }
         names = [[f"{index:08d}" for index in split.indices.tolist()]]
         names += [] if split.files is None else [[Path(split.files[index]).stem for index in split.indices.tolist()]]
@@ -183,11 +183,11 @@ def rows_of(split: TensorSplit | StreamedSplit, found: TensorSplit | StreamedSpl
             keys = list(zip(split.labels.tolist(), own, strict=True))
             if all(key in rows for key in keys) and len(set(keys)) == len(keys):
                 return torch.tensor([rows[key] for key in keys])
-    if not torch.equal(split.labels, found.labels):
+    if not torch.equal(split.labels, copied.labels):
         raise SurefootError(
             f"'{folder}' has the split's labels in another order, and does not say which copy is of which image."
         )
-    return torch.arange(len(found))
+    return torch.arange(len(copied))
 
 
 @dataclass(frozen=True)
@@ -202,13 +202,13 @@ class CopyReader:
     def of(cls, split: Split, copies: ArrayCopies | FolderCopies) -> CopyReader:
         """From the first corruption, as all others are laid out."""
         name = copies.names[0]
-        found = copies.split(name, 1)
-        check_same_images(split, found, copies.folder)
-        order = torch.arange(len(found))  # a stream knows nothing of its images ahead
+        copied = copies.split(name, 1)
+        check_same_images(split, copied, copies.folder)
+        order = torch.arange(len(copied))  # a stream knows nothing of its images ahead
         if isinstance(split, TensorSplit | StreamedSplit):
-            order = rows_of(split, found, copies.folder)
+            order = rows_of(split, copied, copies.folder)
         base = copies.folder / name / "1"
-        return cls(copies, order, tuple(Path(path).relative_to(base) for path in found.files or ()))
+        return cls(copies, order, tuple(Path(path).relative_to(base) for path in copied.files or ()))
 
     def read(self, name: str, severity: int, rows: Tensor) -> Tensor:
         """The copies of the images at these rows, float in [0, 1]."""

@@ -23,15 +23,15 @@ SWITCHES = frozenset({"mud"})  # everything holds until the next severity where 
 @cache
 def tables() -> dict[str, Table]:
     """The constants of CIFAR-C ("32"), Tiny ImageNet-C ("64"), ImageNet-C ("224") and of "papers"."""
-    found: dict[str, Table] = json.loads(files(__package__).joinpath("severities.json").read_text(encoding="utf-8"))
-    return found
+    content: dict[str, Table] = json.loads(files(__package__).joinpath("severities.json").read_text(encoding="utf-8"))
+    return content
 
 
 @cache
 def cbar_tables() -> dict[str, Table]:
     """The magnitudes of CIFAR-10-C-bar ("32") and ImageNet-C-bar ("224"), and those between them ("64")."""
-    found: dict[str, Table] = json.loads(files(__package__).joinpath("cbar.json").read_text(encoding="utf-8"))
-    return found
+    content: dict[str, Table] = json.loads(files(__package__).joinpath("cbar.json").read_text(encoding="utf-8"))
+    return content
 
 
 def scale_for(height: int, width: int) -> str:
@@ -44,8 +44,8 @@ def constants(name: str, severity: float, scale: str) -> Constants:
     """The constants of a corruption at a severity from 1 to 5, linear in between."""
     if scale not in SCALES:
         raise UnknownName("scale", scale, [*SCALES, "auto"])
-    found = tables()
-    table = {**found["papers"], **cbar_tables()[scale], **found[scale]}
+    every = tables()
+    table = {**every["papers"], **cbar_tables()[scale], **every[scale]}
     if name not in table:  # a function of one's own has none
         raise UnknownName("corruption", name, table)
     return between(table[name], severity)
@@ -58,5 +58,5 @@ def between(values: dict[str, list[float]], severity: float) -> Constants:
     share = severity - below
     if share < 1 and any(five[below - 1] != five[below] for name, five in values.items() if name in SWITCHES):
         share = 0.0
-    found = {name: five[below - 1] * (1 - share) + five[below] * share for name, five in values.items()}
-    return {name: round(value) if name in COUNTS else value for name, value in found.items()}
+    blended = {name: five[below - 1] * (1 - share) + five[below] * share for name, five in values.items()}
+    return {name: round(value) if name in COUNTS else value for name, value in blended.items()}

@@ -77,8 +77,8 @@ _FOLDER: ContextVar[Path | None] = ContextVar("frost", default=None)
 def frost(images: Images, constants: Constants, draws: ImageDraws) -> Images:
     """image_weight * x + frost_weight * frost."""
     size = (images.shape[2], images.shape[3])
-    found = photographs(_FOLDER.get(), constants["texture_scale"], size)
-    pieces = crops(draws.uniform((3,)), size, found)
+    textures = photographs(_FOLDER.get(), constants["texture_scale"], size)
+    pieces = crops(draws.uniform((3,)), size, textures)
     if images.shape[1] == 1:
         pieces = grey(pieces)
     return torch.add(images * constants["image_weight"], pieces.to(images), alpha=constants["frost_weight"])
@@ -145,13 +145,13 @@ def crops(chances: Tensor, size: tuple[int, int], choice: tuple[Tensor, ...]) ->
 
 
 def cut(texture: Tensor, down: Tensor, across: Tensor, size: tuple[int, int]) -> Tensor:
-    """Windows of a channels x height x width texture at places given as numbers in [0, 1): batch x channels x size."""
+    """Windows of a channels x height x width texture at positions given as numbers in [0, 1): batch x channels x size."""
     top, left = (
         (chance * (side - own + 1)).long() for chance, side, own in zip((down, across), texture.shape[1:], size, strict=True)
     )
     rows, columns = top[:, None] + torch.arange(size[0]), left[:, None] + torch.arange(size[1])
-    places = (rows[:, :, None] * texture.shape[2] + columns[:, None]).flatten(1)
-    windows: Tensor = texture.flatten(1)[:, places].transpose(0, 1).unflatten(2, size)
+    pixels = (rows[:, :, None] * texture.shape[2] + columns[:, None]).flatten(1)
+    windows: Tensor = texture.flatten(1)[:, pixels].transpose(0, 1).unflatten(2, size)
     return windows
 
 

@@ -199,9 +199,9 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
         raise SurefootError(f"'{folder}' must be a new or empty folder, or one with corrupted copies ({MANIFEST}).")
     else:
         write_json(path, described)
-    for place, folders, files in os.walk(folder):  # nobody else writes here: the lock is ours
+    for parent, folders, files in os.walk(folder):  # nobody else writes here: the lock is ours
         for left in [name for name in (*folders, *files) if name.startswith(".") and name.endswith(".part")]:
-            remove(Path(place) / left)
+            remove(Path(parent) / left)
 
 
 def spread(described: dict[str, Any]) -> dict[str, Any]:
@@ -224,9 +224,9 @@ def write_array(folder: Path, name: str, images: Split, data: Dataset, seed: int
         whole = np.lib.format.open_memmap(beside, mode="w+", dtype=np.uint8, shape=shape)
         begin = 0
         for batch in images.batches(BATCH):
-            for place, severity in enumerate(SEVERITIES):
-                found = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
-                whole[place * count + begin : place * count + begin + len(batch)] = found
+            for number, severity in enumerate(SEVERITIES):
+                levels = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
+                whole[number * count + begin : number * count + begin + len(batch)] = levels
             begin += len(batch)
             tick()
         whole.flush()
@@ -244,19 +244,19 @@ def write_folders(folder: Path, name: str, images: Split, data: Dataset, seed: i
             for severity, part in parts.items():
                 for label in batch.labels.unique():  # a folder without images would be refused as a mistake
                     (part / data.class_names[label]).mkdir(parents=True, exist_ok=True)
-                found = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
-                list(pool.map(save_image, [part / file for file in files], found))
+                levels = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
+                list(pool.map(save_image, [part / file for file in files], levels))
             tick()
     for severity, part in parts.items():
-        place = folder / name / str(severity)
-        remove(place)
-        os.replace(part, place)
+        finished = folder / name / str(severity)
+        remove(finished)
+        os.replace(part, finished)
 
 
 def corrupted_levels(images: Tensor, name: str, severity: int, seed: int, indices: Tensor, scale: str) -> np.ndarray:
     """uint8, count x height x width x channels."""
-    found = corrupt(images, name, severity, seed=seed, indices=indices, scale=scale)
-    levels: np.ndarray = found.mul_(255).round_().byte().permute(0, 2, 3, 1).cpu().numpy()
+    corrupted = corrupt(images, name, severity, seed=seed, indices=indices, scale=scale)
+    levels: np.ndarray = corrupted.mul_(255).round_().byte().permute(0, 2, 3, 1).cpu().numpy()
     return levels
 
 

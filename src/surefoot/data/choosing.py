@@ -39,9 +39,9 @@ class ChosenSplit:
 
 
 def indices_of(split: Split, batch_size: int) -> Tensor:
-    """Each image's place in the whole data set; a stream is read for them."""
-    held: Tensor | None = getattr(split, "indices", None)
-    return torch.cat([batch.indices for batch in split.batches(batch_size)]) if held is None else held
+    """Each image's index in the whole data set; a stream is read for them."""
+    indices: Tensor | None = getattr(split, "indices", None)
+    return torch.cat([batch.indices for batch in split.batches(batch_size)]) if indices is None else indices
 
 
 def choose(split: Split, count: int | None, seed: int = 0) -> Split:
@@ -56,7 +56,7 @@ def chosen_rows(split: Split, count: int | None, seed: int = 0) -> Tensor:
     if count is None or count >= len(split):
         return torch.arange(len(split))
     if isinstance(split, TensorSplit | StreamedSplit):
-        return stratified_places(split.labels, count, seed)
+        return stratified_indices(split.labels, count, seed)
     spread = (torch.arange(len(split), dtype=torch.float64) * GOLDEN).frac()  # labels are not known ahead
     return spread.argsort(stable=True)[:count].sort().values
 
@@ -85,19 +85,19 @@ def chunks_of(split: Split, chunks: Sequence[Tensor], device: torch.device | str
     elif len(chunks):
         every = torch.cat(list(chunks))
         require(bool((every.diff() > 0).all()), "rows of a stream", "in rising order", every.tolist()[:8])
-        held: list[Batch] = []
+        waiting: list[Batch] = []
         sizes = iter([len(rows) for rows in chunks])
         size = next(sizes)
         for batch in taken(split, every).batches(max(len(rows) for rows in chunks), device=device):
-            held.append(batch)
-            while sum(len(each) for each in held) >= size:
-                together = joined(held)
+            waiting.append(batch)
+            while sum(len(each) for each in waiting) >= size:
+                together = joined(waiting)
                 yield together[:size]
-                held, size = [together[size:]], next(sizes, len(every) + 1)
+                waiting, size = [together[size:]], next(sizes, len(every) + 1)
 
 
-def stratified_places(labels: Labels, count: int, seed: int) -> Tensor:
-    """Exactly `count` places, each class as often as its share allows, in rising order.
+def stratified_indices(labels: Labels, count: int, seed: int) -> Tensor:
+    """Exactly `count` indices, each class as often as its share allows, in rising order.
 
     Images are ordered so that every prefix is stratified: the k-th of n images of a class, drawn at random, stands at
     (k + phase) / n.

@@ -77,12 +77,12 @@ def pairs_in(content: Any, path: Path) -> list[tuple[str, int]]:
     raise SurefootError(f"Class map '{path}' must be a list of names, or give each name its number.")
 
 
-def number_classes(found: Sequence[str], class_map: str | Path | None) -> dict[str, int]:
+def number_classes(given: Sequence[str], class_map: str | Path | None) -> dict[str, int]:
     """The number of each class name: sorted names, or the order of the class map, which must hold them all."""
     if class_map is None:
-        return {name: number for number, name in enumerate(sorted(found))}
+        return {name: number for number, name in enumerate(sorted(given))}
     names = read_class_map(class_map)
-    for name in found:
+    for name in given:
         if name not in names:
             raise UnknownName("class (it is not in the class map)", name, names)
     return {name: number for number, name in enumerate(names)}
@@ -171,7 +171,7 @@ class Collection:
     notes: tuple[str, ...] = ()  # what was left out on the way
 
 
-def places(counts: dict[str, int]) -> dict[str, Tensor]:
+def consecutive_indices(counts: dict[str, int]) -> dict[str, Tensor]:
     """Where each split lies when the splits stand one after the other."""
     ends = torch.tensor([0, *counts.values()]).cumsum(0).tolist()
     return {name: torch.arange(start, end) for name, start, end in zip(counts, ends, ends[1:], strict=False)}
@@ -191,8 +191,8 @@ def assign_splits(labels: Labels, given: dict[str, Tensor], seed: int) -> dict[s
     if "train" in parts:
         carved = {name: share for name, share in CARVED.items() if name not in parts}
         pool = parts["train"]
-        places = stratified_split(labels[pool], {"train": 1 - sum(carved.values()), **carved}, seed)
-        parts |= {name: pool[chosen] for name, chosen in places.items()}
+        shares = stratified_split(labels[pool], {"train": 1 - sum(carved.values()), **carved}, seed)
+        parts |= {name: pool[chosen] for name, chosen in shares.items()}
     if "test" not in parts and "train" in parts:
         raise SurefootError("The data have no test split: add a 'test' or 'val' folder, or leave out the division.")
     return {name: parts.get(name, torch.empty(0, dtype=torch.long)) for name in SPLITS}

@@ -21,7 +21,7 @@ from .reading import check_room
 class Split(Protocol):
     """Images and labels in batches of float pixels in [0, 1], in order, or shuffled by the generator given.
 
-    `part` takes these places of each batch only, for one of several processes.
+    `part` takes these indices of each batch only, for one of several processes.
     """
 
     def __len__(self) -> int: ...
@@ -43,7 +43,7 @@ class TensorSplit:
 
     images: Tensor  # uint8, count x channels x height x width
     labels: Labels
-    indices: Tensor  # place of each image in the whole data set
+    indices: Tensor  # index of each image in the whole data set
     files: Sequence[Path] | None = None  # of the whole data set, where it was read from files
 
     def __len__(self) -> int:
@@ -97,10 +97,10 @@ class Dataset:
 
 def joined(batches: Iterable[Batch]) -> Batch:
     """Batches as one."""
-    held = list(batches)
-    if not held:
+    parts = list(batches)
+    if not parts:
         raise SurefootError("The split has no images.")
-    return Batch(*(torch.cat([getattr(batch, part) for batch in held]) for part in ("images", "labels", "indices")))
+    return Batch(*(torch.cat([getattr(batch, part) for batch in parts]) for part in ("images", "labels", "indices")))
 
 
 def whole(split: Split, batch_size: int, device: torch.device | str = "cpu") -> Batch:

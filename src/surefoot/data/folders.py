@@ -13,7 +13,7 @@ import torch
 from ..errors import NotFound, SurefootError, UnknownName
 from ..files import read_text
 from .augmentation import Augmentation
-from .collection import Collection, Files, number_classes, places
+from .collection import Collection, Files, consecutive_indices, number_classes
 from .reading import SUFFIXES
 
 SPLIT_FOLDERS = {
@@ -37,14 +37,16 @@ def load_folder(folder: Path, class_map: str | None = None) -> Collection:
     files = {split: class_files(root) for split, root in roots.items()}
     classes = sorted(set().union(*files.values()))
     known = set(files.get("train", classes))
-    for split, found in files.items():
-        for name in found:
+    for split, by_class in files.items():
+        for name in by_class:
             if name not in known:
                 raise UnknownName(f"class of {split} (train has no such folder)", name, sorted(known))
     numbers = number_classes(classes, class_map)
-    rows = [(path, numbers[name]) for found in files.values() for name in sorted(found) for path in found[name]]
+    rows = [(path, numbers[name]) for by_class in files.values() for name in sorted(by_class) for path in by_class[name]]
     paths, labels = [path for path, _ in rows], torch.tensor([number for _, number in rows])
-    given = places({split: sum(len(members) for members in found.values()) for split, found in files.items()})
+    given = consecutive_indices(
+        {split: sum(len(members) for members in by_class.values()) for split, by_class in files.items()}
+    )
     notes = (f"folders beside {', '.join(splits)} are left out: {', '.join(left_out)}",) if left_out else ()
     return Collection(Files(paths), labels, tuple(numbers), given if splits else {}, augmentation=AUGMENTATION, notes=notes)
 
@@ -54,19 +56,21 @@ def split_folders(folder: Path) -> tuple[dict[str, Path], list[str]]:
 
     `train` and the like are classes where other folders stand beside them and none of them holds folders itself.
     """
-    found: dict[str, Path] = {}
+    by_split: dict[str, Path] = {}
     others = []
     for child in folders_in(folder):
         split = next((split for split, names in SPLIT_FOLDERS.items() if child.name.lower() in names), None)
         if split is None:
             others.append(child.name)
-        elif split in found:
-            raise SurefootError(f"'{folder}' has two folders for {split}: '{found[split].name}' and '{child.name}'; keep one.")
+        elif split in by_split:
+            raise SurefootError(
+                f"'{folder}' has two folders for {split}: '{by_split[split].name}' and '{child.name}'; keep one."
+            )
         else:
-            found[split] = child
-    if not found or (others and not any(folders_in(child) for child in found.values())):
+            by_split[split] = child
+    if not by_split or (others and not any(folders_in(child) for child in by_split.values())):
         return {}, []
-    return {split: found[split] for split in SPLIT_FOLDERS if split in found}, others
+    return {split: by_split[split] for split in SPLIT_FOLDERS if split in by_split}, others
 
 
 def folders_in(root: Path) -> list[Path]:
@@ -87,18 +91,18 @@ def class_files(root: Path) -> dict[str, list[Path]]:
 
 def image_files(root: Path) -> list[Path]:
     """The image files below a folder, sorted: links are followed, and nothing hidden counts (copies of editors and systems)."""
-    found: list[Path] = []
+    paths: list[Path] = []
     seen = {root.resolve()}
-    for place, folders, files in os.walk(root, followlinks=True):
-        here = Path(place)
+    for parent, folders, files in os.walk(root, followlinks=True):
+        here = Path(parent)
         inner = [here / name for name in folders if not name.startswith(".")]
         folders.clear()
         for path in sorted(inner, key=lambda path: (path.is_symlink(), path)):  # a folder before the links to it
             if path.resolve() not in seen:  # each folder once, and a circle of links ends
                 seen.add(path.resolve())
                 folders.append(path.name)
-        found += [here / name for name in files if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES]
-    return sorted(found)
+        paths += [here / name for name in files if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES]
+    return sorted(paths)
 
 
 def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = None) -> Collection:
@@ -114,8 +118,8 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
         raise SurefootError(f"'{labels}' must have columns 'file' and 'label', got {', '.join(columns) or 'nothing'}.")
     paths = [folder / row[file_column] for row in rows]
     check_rows(folder, labels, paths, [row[label_column] for row in rows])
-    found = sorted({row[label_column] for row in rows})
-    numbers = whole_numbers(labels, found)
+    labels_given = sorted({row[label_column] for row in rows})
+    numbers = whole_numbers(labels, labels_given)
     numeric = bool(numbers)
     if numeric and class_map is None:
         names = tuple(str(number) for number in range(max(numbers.values()) + 1))
@@ -124,7 +128,7 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
         if max(numbers.values()) >= len(names):
             raise SurefootError(f"labels must be in 0 to {len(names) - 1}, got {max(numbers.values())} in '{labels}'.")
     else:
-        numbers = number_classes(found, class_map)
+        numbers = number_classes(labels_given, class_map)
         names = tuple(numbers)
     given: dict[str, list[int]] = {}
     split_column = next((c for c in columns if c.lower() == "split"), None)
@@ -153,11 +157,11 @@ def read_rows(labels: Path) -> list[dict[str, str]]:
     return rows
 
 
-def whole_numbers(labels: Path, found: list[str]) -> dict[str, int]:
+def whole_numbers(labels: Path, names: list[str]) -> dict[str, int]:
     """The labels as class numbers (`2` and `2.0` are the same), or nothing if they are names."""
-    if not all(NUMBER.fullmatch(name) for name in found):
+    if not all(NUMBER.fullmatch(name) for name in names):
         return {}
-    values = {name: float(name) for name in found}
+    values = {name: float(name) for name in names}
     wrong = [name for name, value in values.items() if not (value.is_integer() and value >= 0)]
     if wrong:
         raise SurefootError(f"labels must be names, or whole numbers from 0, got '{wrong[0]}' in '{labels}'.")

@@ -11,7 +11,7 @@ import torch
 
 from ..errors import SurefootError, UnknownName
 from ..types import Labels
-from .collection import Collection, common_size, places, read_class_map, renumber_classes
+from .collection import Collection, common_size, consecutive_indices, read_class_map, renumber_classes
 from .fetching import check_label, check_package
 from .folders import AUGMENTATION, LABEL_COLUMNS, SPLIT_FOLDERS
 from .reading import read_image
@@ -54,7 +54,7 @@ def load_hugging_face(name: str, root: str | None, class_map: str | None) -> Col
         name, {split: list(table[label]) for split, table in chosen.items()}, features[label], class_map
     )
     undecoded = tuple(table.cast_column(image, ImageFeature(decode=False)) for table in chosen.values())
-    given = places({split: len(table) for split, table in chosen.items()})
+    given = consecutive_indices({split: len(table) for split, table in chosen.items()})
     source = Rows(undecoded, tuple(int(indices[0]) for indices in given.values()), image)
     notes = (f"splits beside {', '.join(tables)} are left out: {', '.join(left_out)}",) if left_out else ()
     divided = {} if list(tables) == ["train"] else given  # all images are published as `train` where nobody divided them
@@ -74,30 +74,30 @@ def open_tables(name: str, published: str, root: str | None) -> tuple[dict[str, 
     from datasets.exceptions import DatasetsError
 
     try:
-        found = load_dataset(published, cache_dir=root)
+        loaded = load_dataset(published, cache_dir=root)
     except (ValueError, RuntimeError, KeyError, OSError, DatasetsError) as error:
         raise SurefootError(f"Data '{name}' cannot be opened: {' '.join(str(error).split()).rstrip('.')}.") from error
     tables = {}
     for split, usual in SPLIT_FOLDERS.items():
-        for called in found:
-            if called.lower() in usual and len(found[called]):
+        for called in loaded:
+            if called.lower() in usual and len(loaded[called]):
                 if split in tables:
-                    raise SurefootError(f"Data '{name}' have two splits for {split}: {', '.join(found)}.")
-                tables[split] = found[called]
+                    raise SurefootError(f"Data '{name}' have two splits for {split}: {', '.join(loaded)}.")
+                tables[split] = loaded[called]
     if not tables:
-        raise SurefootError(f"Data '{name}' have none of the splits {', '.join(SPLIT_FOLDERS)}: {', '.join(found)}.")
+        raise SurefootError(f"Data '{name}' have none of the splits {', '.join(SPLIT_FOLDERS)}: {', '.join(loaded)}.")
     known = {called for usual in SPLIT_FOLDERS.values() for called in usual}
-    return tables, [called for called in found if called.lower() not in known]
+    return tables, [called for called in loaded if called.lower() not in known]
 
 
 def image_column(name: str, features: Mapping[str, Any]) -> str:
     """The column of pictures; the one called `image` where there are several."""
     from datasets import Image as ImageFeature
 
-    found = [column for column, feature in features.items() if isinstance(feature, ImageFeature)]
-    if "image" in found or len(found) == 1:
-        return "image" if "image" in found else found[0]
-    raise SurefootError(f"Data '{name}' must have one column of images, got {', '.join(found) or 'none'}.")
+    columns = [column for column, feature in features.items() if isinstance(feature, ImageFeature)]
+    if "image" in columns or len(columns) == 1:
+        return "image" if "image" in columns else columns[0]
+    raise SurefootError(f"Data '{name}' must have one column of images, got {', '.join(columns) or 'none'}.")
 
 
 def label_column(name: str, features: Mapping[str, Any], wanted: str | None) -> str:
@@ -110,11 +110,13 @@ def label_column(name: str, features: Mapping[str, Any], wanted: str | None) -> 
         return wanted
     named = [column for column, feature in features.items() if isinstance(feature, ClassLabel)]
     usual = [column for column in features if column in (*LABEL_COLUMNS, "labels")]
-    found = ["label"] if "label" in features else named or usual
-    if len(found) == 1:
-        return found[0]
-    what = f"several columns of classes, {', '.join(found)}" if found else f"no column called label, but {', '.join(features)}"
-    raise SurefootError(f"Data '{name}' have {what}: name the one you mean, as in '{name}:{(found or list(features))[0]}'.")
+    columns = ["label"] if "label" in features else named or usual
+    if len(columns) == 1:
+        return columns[0]
+    what = (
+        f"several columns of classes, {', '.join(columns)}" if columns else f"no column called label, but {', '.join(features)}"
+    )
+    raise SurefootError(f"Data '{name}' have {what}: name the one you mean, as in '{name}:{(columns or list(features))[0]}'.")
 
 
 def read_labels(name: str, cells: dict[str, list[Any]], feature: Any, class_map: str | None) -> tuple[tuple[str, ...], Labels]:

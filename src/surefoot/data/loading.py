@@ -14,7 +14,7 @@ from ..errors import NotFound, SurefootError, UnknownName, require
 from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
-from .choosing import stratified_places
+from .choosing import stratified_indices
 from .collection import Arrays, Collection, assign_splits, files_of, stratified_split
 from .dataset import Dataset, Split, TensorSplit
 from .fetching import has_reader, is_stream
@@ -84,45 +84,45 @@ def load_data(
             raise SurefootError(f"fraction and max_images need labels known ahead, and '{name}' is a stream.")
         wanted = choose_preprocessing(None, image_size, crop_pct, interpolation, settings)
         return replace(load_iterable(name, root, class_map, wanted, seed), source=given)
-    found = open_collection(name, root, download, labels, class_map)
-    native = found.source.common_size()
-    certain = isinstance(found.source, Arrays) or skip_bad_images  # which leaves out what has another size
+    collection = open_collection(name, root, download, labels, class_map)
+    native = collection.source.common_size()
+    certain = isinstance(collection.source, Arrays) or skip_bad_images  # which leaves out what has another size
     preprocessing = choose_preprocessing(native, image_size, crop_pct, interpolation, settings, certain)
     size = preprocessing.image_size if preprocessing else native
     assert size is not None
     given |= {"image_size": list(size), "crop_pct": preprocessing.crop_pct if preprocessing else 1.0}  # as it was resolved
     given["interpolation"] = preprocessing.interpolation if preprocessing else interpolation
-    places = assign_splits(found.labels, found.given, seed)
+    by_split = assign_splits(collection.labels, collection.given, seed)
     if fraction < 1:
-        places["train"] = stratified_share(places["train"], found.labels, fraction, seed)
-    if max_images is not None and max_images < len(places["test"]):
-        places["test"] = places["test"][stratified_places(found.labels[places["test"]], max_images, seed)]
-    total = sum(map(len, places.values())) * found.channels * math.prod(size)
-    pictures = Pictures(found.source, preprocessing, size)
+        by_split["train"] = stratified_share(by_split["train"], collection.labels, fraction, seed)
+    if max_images is not None and max_images < len(by_split["test"]):
+        by_split["test"] = by_split["test"][stratified_indices(collection.labels[by_split["test"]], max_images, seed)]
+    total = sum(map(len, by_split.values())) * collection.channels * math.prod(size)
+    pictures = Pictures(collection.source, preprocessing, size)
     splits: dict[str, Split] = {}
-    notes = list(found.notes)
+    notes = list(collection.notes)
     if class_map is None:
-        notes += empty_classes(found)
+        notes += empty_classes(collection)
     for note in notes:
         logger.warning("%s: %s", name, note)
-    if not found.given and name not in DATASETS:
-        notes.append(f"no splits were given, and the test split is {len(places['test'])} of {len(found.labels)} images")
+    if not collection.given and name not in DATASETS:
+        notes.append(f"no splits were given, and the test split is {len(by_split['test'])} of {len(collection.labels)} images")
         logger.info("%s: %s", name, notes[-1])
-    for split, indices in places.items():
+    for split, indices in by_split.items():
         if total > memory_gib * 2**30:
             kept = indices[readable(pictures, indices, workers)] if skip_bad_images else indices
-            splits[split], left_out = StreamedSplit(pictures, found.labels[kept], kept, workers), len(indices) - len(kept)
+            splits[split], left_out = StreamedSplit(pictures, collection.labels[kept], kept, workers), len(indices) - len(kept)
         else:
-            splits[split], left_out = in_memory(pictures, found, indices, skip_bad_images)
+            splits[split], left_out = in_memory(pictures, collection, indices, skip_bad_images)
         notes += [f"{left_out} images of {split} cannot be read and are left out"] if left_out else []
     if not any(map(len, splits.values())):
-        raise SurefootError(f"None of {len(found.labels)} images can be read.")
+        raise SurefootError(f"None of {len(collection.labels)} images can be read.")
     return Dataset(
         **splits,
-        class_names=found.class_names,
+        class_names=collection.class_names,
         image_size=size,
-        channels=found.channels,
-        augmentation=found.augmentation,
+        channels=collection.channels,
+        augmentation=collection.augmentation,
         source=given,
         notes=tuple(notes),
     )
@@ -154,22 +154,22 @@ def open_collection(name: str, root: str | None, download: bool, labels: str | N
     raise UnknownName("data set or folder", name, [*DATASETS.names, *beside])
 
 
-def empty_classes(found: Collection) -> list[str]:
+def empty_classes(collection: Collection) -> list[str]:
     """A line on the classes that have no images, where there are any."""
-    counts = found.labels.bincount(minlength=len(found.class_names)).tolist()
-    empty = [name for name, count in zip(found.class_names, counts, strict=True) if not count]
+    counts = collection.labels.bincount(minlength=len(collection.class_names)).tolist()
+    empty = [name for name, count in zip(collection.class_names, counts, strict=True) if not count]
     shown = ", ".join(empty[:8]) + (", ..." if len(empty) > 8 else "")
     return [f"{len(empty)} of {len(counts)} classes have no images: {shown}"] if empty else []
 
 
-def in_memory(pictures: Pictures, found: Collection, indices: Tensor, skip: bool) -> tuple[TensorSplit, int]:
+def in_memory(pictures: Pictures, collection: Collection, indices: Tensor, skip: bool) -> tuple[TensorSplit, int]:
     """A split as one tensor, and how many of its images could not be read."""
-    if isinstance(found.source, Arrays) and pictures.preprocessing is None:
-        return TensorSplit(found.source.images[indices], found.labels[indices], indices), 0
-    images, good = decode_all(pictures, indices, found.channels, skip)
+    if isinstance(collection.source, Arrays) and pictures.preprocessing is None:
+        return TensorSplit(collection.source.images[indices], collection.labels[indices], indices), 0
+    images, good = decode_all(pictures, indices, collection.channels, skip)
     left_out = int((~good).sum())
     images = images[good] if left_out else images
-    return TensorSplit(images, found.labels[indices[good]], indices[good], files_of(found.source)), left_out
+    return TensorSplit(images, collection.labels[indices[good]], indices[good], files_of(collection.source)), left_out
 
 
 def stratified_share(indices: Tensor, labels: Labels, share: float, seed: int) -> Tensor:

@@ -74,7 +74,7 @@ def choose_preprocessing(
 ) -> Preprocessing | None:
     """What to do with images whose common size is `native` (None if they differ); None leaves them alone.
 
-    Without `certain`, only some were looked at for their size, and one that is asked for is made of all.
+    Without `certain`, only some were looked at for their size, and a requested one is made of all.
 
     What the user says wins. Else images of one size of at most 64 px stay as they are (models get a stem that fits), and others
     follow the model's own settings.

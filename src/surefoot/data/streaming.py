@@ -79,9 +79,9 @@ class StreamedSplit:
         device: torch.device | str = "cpu",
         part: Tensor | None = None,
     ) -> Iterator[Batch]:
-        places = list(batch_indices(len(self), batch_size, shuffle, drop_last, part))
-        order = [self.indices[chosen].tolist() for chosen in places]
-        for chosen, items in zip(places, read_batches(self.pictures, order, self.workers), strict=True):
+        positions = list(batch_indices(len(self), batch_size, shuffle, drop_last, part))
+        order = [self.indices[chosen].tolist() for chosen in positions]
+        for chosen, items in zip(positions, read_batches(self.pictures, order, self.workers), strict=True):
             yield Batch(to_pixels(stack(items), device), self.labels[chosen].to(device), self.indices[chosen])
 
 
@@ -94,18 +94,18 @@ def read_batches(pictures: Pictures, order: list[list[int]], workers: int) -> It
 
 def stack(items: list[Item]) -> Tensor:
     """The images of a batch; one that cannot be read is an error."""
-    for _, found in items:
-        if isinstance(found, BadImage):
-            raise found
-    return torch.stack([found for _, found in items if isinstance(found, Tensor)])
+    for _, image in items:
+        if isinstance(image, BadImage):
+            raise image
+    return torch.stack([image for _, image in items if isinstance(image, Tensor)])
 
 
 def readable(pictures: Pictures, indices: Tensor, workers: int) -> Tensor:
     """Which of the images can be read, found by reading them all once."""
     good = [
-        isinstance(found, Tensor)
+        isinstance(image, Tensor)
         for items in read_batches(pictures, [part.tolist() for part in indices.split(256)], workers)
-        for _, found in items
+        for _, image in items
     ]
     if good.count(False):
         logger.warning("%d images cannot be read and are left out", good.count(False))
@@ -127,14 +127,14 @@ def decode_all(pictures: Pictures, indices: Tensor, channels: int, skip_bad_imag
         task = bar.add_task("reading images", total=len(indices))
         numbers = iter(enumerate(indices.tolist()))
         while chunk := list(islice(numbers, CHUNK)):
-            for (place, _), (_, found) in zip(chunk, pool.map(pictures.__getitem__, [i for _, i in chunk]), strict=True):
-                if isinstance(found, BadImage):
+            for (position, _), (_, image) in zip(chunk, pool.map(pictures.__getitem__, [i for _, i in chunk]), strict=True):
+                if isinstance(image, BadImage):
                     if not skip_bad_images:
-                        raise found
-                    bad.append(found)
-                    good[place] = False
+                        raise image
+                    bad.append(image)
+                    good[position] = False
                 else:
-                    images[place] = found
+                    images[position] = image
             bar.advance(task, len(chunk))
     if bad:
         logger.warning("%d images cannot be read and are left out; the first is %s", len(bad), bad[0].name)

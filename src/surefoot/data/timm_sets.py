@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import SurefootError
 from ..seeds import generator
 from ..types import Batch
-from .collection import CARVED, places, read_class_map, renumber_classes
+from .collection import CARVED, consecutive_indices, read_class_map, renumber_classes
 from .dataset import Dataset, to_pixels
 from .fetching import check_label, check_package, refuse_remote_shards
 from .folders import AUGMENTATION
@@ -31,33 +31,33 @@ def open_readers(name: str, root: str | None) -> dict[str, Any]:
     check_package(name)
     from timm.data.readers import create_reader
 
-    found, reason = {}, ""
+    readers, reason = {}, ""
     for split, names in SPLIT_NAMES.items():
         for called in names:
             try:
-                found[split] = create_reader(name, root=root, split=called)
+                readers[split] = create_reader(name, root=root, split=called)
                 break
             except (ValueError, RuntimeError, KeyError, OSError, AttributeError) as error:  # what the readers raise
                 reason = reason or " ".join(str(error).split())
-    if not found:
+    if not readers:
         raise SurefootError(f"Data '{name}' cannot be opened: {reason}.")
-    for reader in found.values():
+    for reader in readers.values():
         refuse_remote_shards(name, root, reader)
-    return found
+    return readers
 
 
 @dataclass(frozen=True, repr=False)
 class IterableSplit:
-    """The part of a stream whose places are chosen; order is the stream's, or mixed in a buffer.
+    """The part of a stream whose positions are chosen; order is the stream's, or mixed in a buffer.
 
-    Where a stream has no calibration or validation split, places are drawn for them at random from the training stream: it
+    Where a stream has no calibration or validation split, positions are drawn for them at random from the training stream: it
     cannot be stratified, because labels are not known ahead.
     """
 
     name: str
     root: str | None
     split: str
-    chosen: Tensor  # bool, one for each place of the stream
+    chosen: Tensor  # bool, one for each position in the stream
     first: int  # number of the stream's first image in the whole data set
     preprocessing: Preprocessing
     numbers: tuple[int, ...]  # the number of each class of the stream in the order of the class map
@@ -77,32 +77,32 @@ class IterableSplit:
         device: torch.device | str = "cpu",
         part: Tensor | None = None,
     ) -> Iterator[Batch]:
-        held: list[tuple[Tensor, int, int]] = []
+        waiting: list[tuple[Tensor, int, int]] = []
         for item in mixed(self.items(), shuffle):
-            held.append(item)
-            if len(held) == batch_size:
-                yield as_batch(held if part is None else [held[place] for place in part.tolist()], device)
-                held = []
-        if held and not drop_last:
-            yield as_batch(held if part is None else [held[place] for place in part.tolist()], device)
+            waiting.append(item)
+            if len(waiting) == batch_size:
+                yield as_batch(waiting if part is None else [waiting[position] for position in part.tolist()], device)
+                waiting = []
+        if waiting and not drop_last:
+            yield as_batch(waiting if part is None else [waiting[position] for position in part.tolist()], device)
 
     def items(self) -> Iterator[tuple[Tensor, int, int]]:
-        """Image, label and number of each chosen place, in the stream's order."""
+        """Image, label and number at each chosen position, in the stream's order."""
         from timm.data.readers import create_reader
 
-        for place, (image, label) in zip(
+        for position, (image, label) in zip(
             range(len(self.chosen)), create_reader(self.name, self.root, self.split), strict=False
         ):
-            if self.chosen[place]:
+            if self.chosen[position]:
                 number = self.numbers[check_label(self.name, self.split, int(label), len(self.numbers))]
-                yield self.preprocessing(self.rgb(image, place)), number, self.first + place
+                yield self.preprocessing(self.rgb(image, position)), number, self.first + position
 
-    def rgb(self, image: Image, place: int) -> Image:
-        """The image as 8-bit RGB; one that cannot be is named by its place."""
+    def rgb(self, image: Image, position: int) -> Image:
+        """The image as 8-bit RGB; one that cannot be is named by its position."""
         try:
             return to_rgb(image)
         except ValueError as error:
-            raise SurefootError(f"Cannot read image number {place} of {self.split} of '{self.name}': {error}.") from error
+            raise SurefootError(f"Cannot read image number {position} of {self.split} of '{self.name}': {error}.") from error
 
 
 def mixed(items: Iterator[tuple[Tensor, int, int]], shuffle: torch.Generator | None) -> Iterator[tuple[Tensor, int, int]]:
@@ -110,16 +110,16 @@ def mixed(items: Iterator[tuple[Tensor, int, int]], shuffle: torch.Generator | N
     if shuffle is None:
         yield from items
         return
-    held: list[tuple[Tensor, int, int]] = []
+    buffer: list[tuple[Tensor, int, int]] = []
     for item in items:
-        if len(held) < SHUFFLE_BUFFER:
-            held.append(item)
+        if len(buffer) < SHUFFLE_BUFFER:
+            buffer.append(item)
             continue
-        place = int(torch.randint(SHUFFLE_BUFFER, (), generator=shuffle))
-        held[place], item = item, held[place]
+        index = int(torch.randint(SHUFFLE_BUFFER, (), generator=shuffle))
+        buffer[index], item = item, buffer[index]
         yield item
-    for place in torch.randperm(len(held), generator=shuffle).tolist():
-        yield held[place]
+    for index in torch.randperm(len(buffer), generator=shuffle).tolist():
+        yield buffer[index]
 
 
 def as_batch(items: list[tuple[Tensor, int, int]], device: torch.device | str) -> Batch:
@@ -138,7 +138,7 @@ def load_iterable(
     lengths = {split: int(reader.num_samples or 0) for split, reader in readers.items()}
     if not all(lengths.values()):
         raise SurefootError(f"Data '{name}' do not say how many images they hold; put the count into _info.json.")
-    starts = {split: int(indices[0]) for split, indices in places(lengths).items()}
+    starts = {split: int(indices[0]) for split, indices in consecutive_indices(lengths).items()}
     called = {split: getattr(getattr(reader, "split_info", None), "name", "") or split for split, reader in readers.items()}
     draw = torch.rand(lengths.get("train", 0), generator=generator(seed, "split"))
     shares, used = {}, 0.0

@@ -14,7 +14,7 @@ import torch
 from ..errors import SurefootError
 from ..types import Labels
 from .augmentation import Augmentation
-from .collection import Arrays, Collection, Files, places
+from .collection import Arrays, Collection, Files, consecutive_indices
 
 NATURAL = Augmentation(crop_padding=0.125, flip=True)
 WRITTEN = Augmentation(crop_padding=0.125)  # a mirrored 2 is no 2
@@ -55,12 +55,12 @@ def load_published(name: str, root: str | None, download: bool) -> Collection:
     folder = Path(root) if root else default_root()
     loaded = {split: open_split(name, published, folder, how, download) for split, how in published.splits.items()}
     names = class_names(name, loaded["train"])
-    labels = torch.cat([labels_of(found) for found in loaded.values()])
-    given = places({split: len(found) for split, found in loaded.items()})
+    labels = torch.cat([labels_of(dataset) for dataset in loaded.values()])
+    given = consecutive_indices({split: len(dataset) for split, dataset in loaded.items()})
     if hasattr(loaded["train"], "data"):
-        images = torch.cat([pixels(found) for found in loaded.values()])
+        images = torch.cat([pixels(dataset) for dataset in loaded.values()])
         return Collection(Arrays(images), labels, names, given, images.shape[1], published.augmentation)
-    paths = [path for found in loaded.values() for path in paths_of(found)]
+    paths = [path for dataset in loaded.values() for path in paths_of(dataset)]
     return Collection(Files(paths), labels, names, given, augmentation=published.augmentation)
 
 
@@ -83,26 +83,26 @@ def open_split(name: str, published: Published, root: Path, how: dict[str, Any],
         raise SurefootError(f"Data set '{name}' is not in '{root}' and cannot be downloaded: {reason}.") from error
 
 
-def pixels(found: Any) -> torch.Tensor:
+def pixels(dataset: Any) -> torch.Tensor:
     """The images of MNIST, CIFAR or SVHN as uint8, count x channels x height x width."""
-    data = torch.from_numpy(found.data) if isinstance(found.data, np.ndarray) else found.data
+    data = torch.from_numpy(dataset.data) if isinstance(dataset.data, np.ndarray) else dataset.data
     if data.ndim == 3:
         return data.unsqueeze(1)
     return data if data.shape[1] == 3 else data.permute(0, 3, 1, 2).contiguous()
 
 
-def labels_of(found: Any) -> Labels:
-    values = next(getattr(found, name) for name in ("targets", "labels", "_labels") if hasattr(found, name))
+def labels_of(dataset: Any) -> Labels:
+    values = next(getattr(dataset, name) for name in ("targets", "labels", "_labels") if hasattr(dataset, name))
     return torch.as_tensor(values).long()
 
 
-def paths_of(found: Any) -> list[Path]:
-    files = next(getattr(found, name) for name in ("_image_files", "_images") if hasattr(found, name))
+def paths_of(dataset: Any) -> list[Path]:
+    files = next(getattr(dataset, name) for name in ("_image_files", "_images") if hasattr(dataset, name))
     return [Path(path) for path in files]
 
 
-def class_names(name: str, found: Any) -> tuple[str, ...]:
+def class_names(name: str, dataset: Any) -> tuple[str, ...]:
     """torchvision's names, or numbers where it has none."""
-    if getattr(found, "classes", None):
-        return tuple(str(label).split(" - ")[-1] if name == "mnist" else str(label) for label in found.classes)
-    return tuple(str(number) for number in range(int(labels_of(found).max()) + 1))
+    if getattr(dataset, "classes", None):
+        return tuple(str(label).split(" - ")[-1] if name == "mnist" else str(label) for label in dataset.classes)
+    return tuple(str(number) for number in range(int(labels_of(dataset).max()) + 1))

@@ -144,11 +144,11 @@ def diameter(points: Features) -> float:
         for other in range(start, len(points), BLOCK):
             right, sums = points[other : other + BLOCK], left_squares + squares[other : other + BLOCK]
             screened = torch.addmm(sums, left, right.T, alpha=-2)
-            asked = (screened + slack * sums > best * best).nonzero()
-            if len(asked) > BLOCK:
+            candidates = (screened + slack * sums > best * best).nonzero()
+            if len(candidates) > BLOCK:
                 whole = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
                 best = max(best, float(whole.max()))
-            elif len(asked):
-                apart = torch.linalg.vector_norm(left[asked[:, 0]] - right[asked[:, 1]], dim=1)
+            elif len(candidates):
+                apart = torch.linalg.vector_norm(left[candidates[:, 0]] - right[candidates[:, 1]], dim=1)
                 best = max(best, float(apart.max()))
     return best

@@ -169,10 +169,10 @@ def confidence_angles(
     turned = torch.rad2deg(torch.atan2(across, (middle * points).sum(1)))
     count = head.out_features
     sides = torch.full((count, 2), float("nan"), dtype=turned.dtype, device=turned.device)
-    places = torch.full((count, 2), -1, device=turned.device)
+    indices = torch.full((count, 2), -1, device=turned.device)
     for label in range(count):
         chosen = ((classes == label) & (confidence > threshold)).nonzero().flatten()
         if len(chosen):
             ends = torch.stack([turned[chosen].argmin(), turned[chosen].argmax()])
-            sides[label], places[label] = turned[chosen][ends], chosen[ends]
-    return ConfidenceAngles(threshold, sides[:, 1] - sides[:, 0], sides, places)
+            sides[label], indices[label] = turned[chosen][ends], chosen[ends]
+    return ConfidenceAngles(threshold, sides[:, 1] - sides[:, 0], sides, indices)

@@ -206,7 +206,7 @@ def loss_landscape(
     """The loss on a grid of `resolution` x `resolution` points around each image, not clipped to [0, 1].
 
     `reach` and `resolution` are ours: the paper gives none. Where the gradient is 0, its direction is 0 as well. With `indices`
-    the other direction belongs to the image; without, to its place in the batch.
+    the other direction belongs to the image; without, to its index in the batch.
     """
     require(reach > 0, "reach", "positive", reach)
     require(

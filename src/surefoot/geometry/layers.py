@@ -29,7 +29,7 @@ def pooled(output: Tensor) -> Features:
 
 
 def pooled_square(output: Tensor) -> Features:
-    """As `pooled`, for square images: then maps with the channels last (Swin in timm) can be told by their shape."""
+    """As `pooled`, for square images: then maps with the channels last (Swin in timm) can be recognised by their shape."""
     last = output.ndim == 4 and output.shape[1] == output.shape[2] != output.shape[3]
     return output.mean((1, 2)) if last else pooled(output)
 

@@ -135,12 +135,12 @@ def loss_field(
     target[label] += 1 - smoothing
     axis, points = grid(head, extent, RESOLUTION[dimensions] if resolution is None else resolution)
     logits = torch.addmm(bias, points.flatten(0, -2), weight.T)
-    places = grid(head, extent, arrows)[1].flatten(0, -2)
-    gradients = (torch.addmm(bias, places, weight.T).softmax(1) - target) @ weight
+    starts = grid(head, extent, arrows)[1].flatten(0, -2)
+    gradients = (torch.addmm(bias, starts, weight.T).softmax(1) - target) @ weight
     loss = -(logits.log_softmax(1) @ target)
     centre = class_centres(head, smoothing=smoothing)[label]
     shape = points.shape[:-1]
-    return LossField(label, smoothing, axis, loss.view(shape), logits.argmax(1).view(shape), places, gradients, centre)
+    return LossField(label, smoothing, axis, loss.view(shape), logits.argmax(1).view(shape), starts, gradients, centre)
 
 
 @contextmanager
@@ -149,7 +149,7 @@ def plane_snapshots(
 ) -> Iterator[dict[int, RepresentationPlane]]:
     """Inside the block, fill a dictionary from epoch to plane: 0 before training, then after each `every`-th epoch.
 
-    An epoch has ended when the model, after it was trained, is first asked in inference mode, as `sf.fit` does to validate.
+    An epoch has ended when the model, after it was trained, is first called in inference mode, as `sf.fit` does to validate.
     In a loop of your own, call `representation_plane` where you want it.
     """
     require(every >= 1, "every", "at least 1", every)

@@ -90,9 +90,9 @@ def distance_to(marked: Tensor, limit: int) -> Tensor:
     return nearest.sqrt_()
 
 
-def closer(found: Tensor, candidates: Tensor, offset: int, dim: int) -> None:
-    """Lower what was found to the candidates that lie `offset` before and after it."""
-    count = found.shape[dim] - offset
+def closer(distances: Tensor, candidates: Tensor, offset: int, dim: int) -> None:
+    """Lower the distances to the candidates that lie `offset` before and after it."""
+    count = distances.shape[dim] - offset
     for to, origin in ((offset, 0), (0, offset)):
-        place = found.narrow(dim, to, count)
-        torch.minimum(place, candidates.narrow(dim, origin, count), out=place)
+        target = distances.narrow(dim, to, count)
+        torch.minimum(target, candidates.narrow(dim, origin, count), out=target)

@@ -43,28 +43,28 @@ def apply(rows: Tensor, images: Images, columns: Tensor) -> Images:
 @lru_cache(maxsize=64)
 def blocks(matrix: Tensor, dtype: torch.dtype, device: torch.device) -> Blocks:
     """The rows of a matrix in blocks: which rows, which columns they use, and the numbers there. Kept for each object."""
-    found = []
+    parts = []
     for begin in range(0, len(matrix), BLOCK):
         rows = matrix[begin : begin + BLOCK]
         used = rows.abs().amax(0).nonzero()[:, 0].tolist() or [0]
         old = slice(used[0], used[-1] + 1)
-        found.append((slice(begin, begin + len(rows)), old, rows[:, old].to(device, dtype).contiguous()))
-    return found
+        parts.append((slice(begin, begin + len(rows)), old, rows[:, old].to(device, dtype).contiguous()))
+    return parts
 
 
 def filter_matrix(taps: Tensor, side: int, border: str) -> Tensor:
     """The matrix that weighs each pixel's neighbours with an odd number of taps (float64)."""
     radius = len(taps) // 2
-    places = fold(torch.arange(side)[:, None] + torch.arange(-radius, radius + 1), side, border)
-    return torch.zeros(side, side, dtype=torch.float64).scatter_add_(1, places, taps.double().expand(side, -1))
+    indices = fold(torch.arange(side)[:, None] + torch.arange(-radius, radius + 1), side, border)
+    return torch.zeros(side, side, dtype=torch.float64).scatter_add_(1, indices, taps.double().expand(side, -1))
 
 
-def fold(places: Tensor, side: int, border: str) -> Tensor:
+def fold(indices: Tensor, side: int, border: str) -> Tensor:
     """Places beyond the border, led back into [0, side)."""
     if border == "edge" or side == 1:
-        return places.clamp(0, side - 1)
+        return indices.clamp(0, side - 1)
     period = 2 * side - 2 if border == "mirror" else 2 * side
-    wrapped = places.remainder(period)
+    wrapped = indices.remainder(period)
     return torch.where(wrapped < side, wrapped, (period if border == "mirror" else period - 1) - wrapped)
 
 
@@ -109,13 +109,13 @@ def zoom_product(height: int, width: int, factors: tuple[float, ...], dtype: tor
 def zoom_blocks(side: int, factors: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Blocks:
     """The matrices of all factors in blocks of rows: which rows, which columns they use, and factors x rows x columns."""
     whole = torch.cat([zoom_matrix(side, factor) for factor in factors], 1)  # a row for each pixel
-    found = []
+    parts = []
     for begin in range(0, side, BLOCK):
         rows = whole[begin : begin + BLOCK].unflatten(1, (len(factors), side)).transpose(0, 1)
         used = rows.amax((0, 1)).nonzero()[:, 0]
         old = slice(int(used[0]), int(used[-1]) + 1)
-        found.append((slice(begin, begin + rows.shape[1]), old, rows[:, :, old].to(device, dtype).contiguous()))
-    return found
+        parts.append((slice(begin, begin + rows.shape[1]), old, rows[:, :, old].to(device, dtype).contiguous()))
+    return parts
 
 
 @lru_cache(maxsize=64)
@@ -124,12 +124,12 @@ def resize_matrix(side: int, new_side: int) -> Tensor:
     return bilinear_matrix((torch.arange(new_side, dtype=torch.float64) + 0.5) * side / new_side - 0.5, side)
 
 
-def bilinear_matrix(places: Tensor, side: int) -> Tensor:
-    """One row for each place, with the weights of its two neighbours."""
-    places = places.clamp(0, side - 1)
-    below = places.floor().clamp(max=max(side - 2, 0))
-    share = (places - below)[:, None]
-    matrix = torch.zeros(len(places), side, dtype=torch.float64)
+def bilinear_matrix(coordinates: Tensor, side: int) -> Tensor:
+    """One row for each coordinate, with the weights of its two neighbours."""
+    coordinates = coordinates.clamp(0, side - 1)
+    below = coordinates.floor().clamp(max=max(side - 2, 0))
+    share = (coordinates - below)[:, None]
+    matrix = torch.zeros(len(coordinates), side, dtype=torch.float64)
     matrix.scatter_add_(1, below.long()[:, None], 1 - share)
     matrix.scatter_add_(1, (below.long()[:, None] + 1).clamp(max=side - 1), share)
     return matrix

@@ -28,10 +28,10 @@ def shift_and_flip(images: Tensor, top: Tensor, left: Tensor, flip: Tensor, padd
             require(low >= 0 and high <= 2 * padding, name, f"in [0, {2 * padding}]", (low, high))
     require(flip.shape == (count,) and flip.dtype == torch.bool, "flip", f"{count} truth values", (flip.dtype, *flip.shape))
     padded = F.pad(images, (padding,) * 4) if padding else images
-    return padded.flatten(2).gather(2, places(top, left, flip, (height, width), padding, channels)).view(images.shape)
+    return padded.flatten(2).gather(2, pixel_indices(top, left, flip, (height, width), padding, channels)).view(images.shape)
 
 
-def places(top: Tensor, left: Tensor, flip: Tensor, size: tuple[int, int], padding: int, channels: int) -> Tensor:
+def pixel_indices(top: Tensor, left: Tensor, flip: Tensor, size: tuple[int, int], padding: int, channels: int) -> Tensor:
     """Where each output pixel lies in the flattened padded image: batch x channels x (height * width)."""
     height, width = size
     rows = top[:, None] + torch.arange(height, device=top.device)
@@ -53,7 +53,7 @@ OUTSIDE = 4.0  # in grid_sample's units, where the image ends at 1
 def warp(images: Images, matrices: Tensor) -> Images:
     """Sample each image through its own 3 x 3 homography, bilinearly; what lies outside the image or behind the horizon is 0.
 
-    In float32 a pixel's place is exact to about 1e-7 of the side.
+    In float32 a pixel's position is exact to about 1e-7 of the side.
     """
     require(images.ndim == 4 and images.is_floating_point(), "images", "float, batch x channels x height x width", images.shape)
     count, _, height, width = images.shape
@@ -86,7 +86,7 @@ def rotations(degrees: Tensor) -> Tensor:
 
 
 def shears(x: Tensor, y: Tensor) -> Tensor:
-    """Matrices that read each output row x * (its height) to the right, and each column y * (its place) down: batch x 3 x 3."""
+    """Matrices that read each output row x * (its height) to the right and each column y * (its offset) down: batch x 3 x 3."""
     zero, one = torch.zeros_like(x), torch.ones_like(x)
     return torch.stack([one, x, zero, y, one, zero, zero, zero, one], 1).view(-1, 3, 3)
 

@@ -131,7 +131,7 @@ class Attacks(OfAttacks):
     ) -> None:
         super().__init__(names, max_images, generator)
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         clean = table.clean(self.max_images)
         rows = {name: table.rows(name, self.max_images) for name in self.usable}
         values = {name: summarise_attack(clean, under, budget_of(name), context) for name, under in rows.items()}
@@ -140,9 +140,9 @@ class Attacks(OfAttacks):
     def numbers(self, summary: Summary) -> dict[str, float]:
         refuse_missing(self.names)
         out: dict[str, float] = {}
-        for name, found in summary.values.items():
-            success = 0.0 if math.isnan(found.success_rate) else float(found.success_rate)
-            out |= {f"success.{name}": success, f"robust.{name}": float(found.robust_accuracy)}
+        for name, attacked in summary.values.items():
+            success = 0.0 if math.isnan(attacked.success_rate) else float(attacked.success_rate)
+            out |= {f"success.{name}": success, f"robust.{name}": float(attacked.robust_accuracy)}
         return out
 
 
@@ -162,7 +162,7 @@ class SecurityCurve(Measurement):
     def conditions(self, context: Context) -> Sequence[Condition]:
         return [Attacked(CURVE, budget / 255) for budget in self.budgets]
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         clean = table.clean(self.max_images)
         right = int(clean["correct"].sum())
         points = []
@@ -200,9 +200,9 @@ class Masking(Measurement):
         run: dict[str, Any] = {"batch_size": context.batch_size, "seed": context.seed, "indices": batch.indices}
         return masking_signs(context.model, batch.images, batch.labels, **run)
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         notes = (NOT_TRIED,) if find_spec("pyautoattack") is None else ()
-        return Summary(tuple(line for line in found if line != NOT_TRIED), notes=notes)
+        return Summary(tuple(line for line in result if line != NOT_TRIED), notes=notes)
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         return {"signs": float(len(summary.values))}
@@ -245,8 +245,8 @@ class Transfer(Measurement):
             f"success.{label}.{name}": matrix[label, "target", name].success_rate for label in models for name in self.names
         }
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
-        return Summary(found)
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
+        return Summary(result)
 
 
 class CosineAttacks(OfAttacks):
@@ -266,7 +266,7 @@ class CosineAttacks(OfAttacks):
         features = chunk_features(context, batch).features
         return {"label_cosine": feature_statistics(features, minimum_loss_centres(context), batch.labels).cosine}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         clean = table.clean(self.max_images)
         right, out = clean["correct"], dict[str, float]()
         angles = clean["label_cosine"][right].astype(float)

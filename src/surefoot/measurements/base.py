@@ -109,8 +109,8 @@ class Measurement(ABC):
 
     def rows(self, context: Context) -> Tensor:
         """Where its images stand in the split."""
-        found: Tensor = context.rows(self.max_images)
-        return found
+        rows: Tensor = context.rows(self.max_images)
+        return rows
 
     def outputs_of(self, context: Context) -> Tensor:
         """The rows of images whose features `run` will ask the context for."""
@@ -139,8 +139,8 @@ class Measurement(ABC):
         return None
 
     @abstractmethod
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
-        """`found` is what `run` gave."""
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
+        """`result` is what `run` returned."""
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         """The numbers as a row of a study's table has them: flat, without intervals."""
@@ -150,8 +150,8 @@ class Measurement(ABC):
 class Whole(Measurement):
     """Of the model as a whole, or of some images together: `run` gives all there is, by the names of `Summary`'s fields."""
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
-        return Summary(found["values"], found.get("figures", {}), tuple(found.get("notes", ())), found.get("row"))
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
+        return Summary(result["values"], result.get("figures", {}), tuple(result.get("notes", ())), result.get("row"))
 
 
 class Own(Measurement):
@@ -161,16 +161,16 @@ class Own(Measurement):
         self.function, self.options = function, dict(options)
 
     def run(self, context: Context) -> Any:
-        found = self.function(context, **self.options)
-        if isinstance(found, Mapping):
-            values = {str(name): value if isinstance(value, float) else plain(value) for name, value in found.items()}
+        result = self.function(context, **self.options)
+        if isinstance(result, Mapping):
+            values = {str(name): value if isinstance(value, float) else plain(value) for name, value in result.items()}
             if all(isinstance(value, int | float | None) for value in values.values()):
                 return values
         name = getattr(self.function, "__name__", "of one's own")
-        raise SurefootError(f"Measurement '{name}' must give a dictionary of numbers, got {found!r}.")
+        raise SurefootError(f"Measurement '{name}' must give a dictionary of numbers, got {result!r}.")
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
-        return Summary(found)
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
+        return Summary(result)
 
 
 def flat(values: Any, path: str = "") -> Iterator[tuple[str, float]]:

@@ -47,10 +47,10 @@ class Certificates(Measurement):
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         run: dict[str, Any] = {"seed": context.seed, "indices": batch.indices, "batch_size": context.batch_size}
-        found = certify(context.model, batch.images, batch.labels, self.std, n=self.draws, **run)
-        return {"certified_radius": found.values, "certified_class": found.predictions}
+        certificates = certify(context.model, batch.images, batch.labels, self.std, n=self.draws, **run)
+        return {"certified_radius": certificates.values, "certified_class": certificates.predictions}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         radii, classes = rows["certified_radius"], rows["certified_class"].astype(int)
         right = classes == rows["label"]
@@ -90,25 +90,25 @@ class Complexity(Whole):
     def run(self, context: Context) -> Any:
         few = training_images(context, self.max_images)
         model, size = context.linear, context.batch_size
-        found = margin_term(model, few.images, few.labels, self.margin, steps=self.iterations, batch_size=size)
+        term = margin_term(model, few.images, few.labels, self.margin, steps=self.iterations, batch_size=size)
         below = (margins(model, few.images, few.labels, batch_size=size) < self.margin).cpu().numpy().astype(np.float64)
-        inside = found.complexity
+        inside = term.complexity
         values = {
             "log_spectral_complexity": inside.log_complexity,
-            "log_margin_term": found.log_term,
+            "log_margin_term": term.log_term,
             "share_below_margin": mean_estimate(below, context.seed, context.intervals, ids=few.indices.cpu().numpy()),
         }
         more = f" and {len(inside.left_out) - NAMED} more" if len(inside.left_out) > NAMED else ""
         left_out = f" Here: {', '.join(inside.left_out[:NAMED])}{more}." if inside.left_out else ""
-        said = f"Of {found.count} images of the train split, n in the term; it means images that this model was trained on."
+        said = f"Of {term.count} images of the train split, n in the term; it means images that this model was trained on."
         figure = {
             "names": list(inside.names[:LAYERS]),
             "spectral": rounded(inside.spectral[:LAYERS]),
             "frobenius": rounded(inside.frobenius[:LAYERS]),
             "log_complexity": inside.log_complexity,
-            "log_term": found.log_term,
+            "log_term": term.log_term,
         }
-        notes = [f"spectral complexity: {inside.note}{left_out}", f"margin term: {found.note} {said}"]
+        notes = [f"spectral complexity: {inside.note}{left_out}", f"margin term: {term.note} {said}"]
         return {"values": values, "figures": {"complexity": plain(figure)}, "notes": notes}
 
 
@@ -123,17 +123,17 @@ class MappingBound(Whole):
     def run(self, context: Context) -> Any:
         few = training_images(context, self.max_images)
         features = observed_features(context.linear, few.images, context.batch_size).features
-        found = {number: favourable_bound(features[few.labels == number]) for number in few.labels.unique().tolist()}
-        best = min(found, key=lambda number: found[number].bound)
-        empty = sum(each.verdict == "vacuous" for each in found.values())
-        values = {"mapping_bound": found[best].bound, "vacuous_mapping_bounds": empty / len(found)}
-        name = context.data.class_names[best]
+        by_class = {number: favourable_bound(features[few.labels == number]) for number in few.labels.unique().tolist()}
+        best = min(by_class, key=lambda number: by_class[number].bound)
+        empty = sum(each.verdict == "vacuous" for each in by_class.values())
+        values = {"mapping_bound": by_class[best].bound, "vacuous_mapping_bounds": empty / len(by_class)}
+        least, name = by_class[best], context.data.class_names[best]
         note = (
-            f"mapping bound: vacuous for {empty} of {len(found)} classes. The least, {found[best].bound:.3g} for class {name},"
-            f" is {found[best].verdict}: {found[best].note}. Radius and constants are taken from the images, which the theorem"
+            f"mapping bound: vacuous for {empty} of {len(by_class)} classes. The least, {least.bound:.3g} for class {name},"
+            f" is {least.verdict}: {least.note}. Radius and constants are taken from the images, which the theorem"
             " does not allow but which favours it."
         )
-        return {"values": values, "figures": {"mapping": {**plain(found[best]), "class": name}}, "notes": [note]}
+        return {"values": values, "figures": {"mapping": {**plain(least), "class": name}}, "notes": [note]}
 
 
 def favourable_bound(features: Features) -> bounds.MappingBound:

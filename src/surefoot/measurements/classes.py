@@ -34,10 +34,10 @@ class Centres(OfFeatures):
 
     def run(self, context: Context) -> Any:
         outputs, labels = context.outputs(self.max_images)
-        found = centre_correlations(space_head(context), outputs.features, labels)
-        values = dict(zip(found.kinds, found.values.tolist(), strict=True))
+        correlations = centre_correlations(space_head(context), outputs.features, labels)
+        values = dict(zip(correlations.kinds, correlations.values.tolist(), strict=True))
         row = {f"pearson.{SHORT[kind]}": value for kind, value in values.items()}
-        return {"values": {"centre_correlations": values}, "figures": {"centre_correlations": plain(found)}, "row": row}
+        return {"values": {"centre_correlations": values}, "figures": {"centre_correlations": plain(correlations)}, "row": row}
 
 
 class CentreSearches(OfFeatures):
@@ -59,13 +59,13 @@ class CentreSearches(OfFeatures):
     def run(self, context: Context) -> Any:
         outputs, _ = context.outputs(self.max_images)
         searches = self.learning_rates, self.steps, self.schedules
-        found = centre_stability(space_head(context), outputs.features, *searches)
-        settings = zip(found.schedules, found.learning_rates, found.steps, found.values.tolist(), strict=True)
+        stability = centre_stability(space_head(context), outputs.features, *searches)
+        settings = zip(stability.schedules, stability.learning_rates, stability.steps, stability.values.tolist(), strict=True)
         row = {f"pearson.{schedule} rate {rate:g} steps {count}": value for schedule, rate, count, value in settings}
-        ends = {"least_correlation": found.values.min(), "largest_correlation": found.values.max()}
-        ends |= {"least_cosine": found.least_cosine.min()}
+        ends = {"least_correlation": stability.values.min(), "largest_correlation": stability.values.max()}
+        ends |= {"least_cosine": stability.least_cosine.min()}
         values = {"centre_stability": {name: float(value) for name, value in ends.items()}}
-        return {"values": values, "figures": {"centre_stability": plain(found)}, "row": row}
+        return {"values": values, "figures": {"centre_stability": plain(stability)}, "row": row}
 
 
 # How wide and how far apart the classes are in feature space, and how near to one simplex.
@@ -89,21 +89,21 @@ class ClassShapes(Measurement):
 
     def run(self, context: Context) -> Any:
         outputs, labels = context.outputs(self.max_images)
-        found = class_shapes(space_head(context), outputs.features, labels)
+        shapes = class_shapes(space_head(context), outputs.features, labels)
         values = {
-            "class_dispersion": mean_and_deviation(found.dispersions)[0],
-            "class_margin": mean_and_deviation(found.margins)[0],
-            "signed_class_margin": mean_and_deviation(found.signed_margins)[0],
+            "class_dispersion": mean_and_deviation(shapes.dispersions)[0],
+            "class_margin": mean_and_deviation(shapes.margins)[0],
+            "signed_class_margin": mean_and_deviation(shapes.signed_margins)[0],
         }
-        shown = found.signed_margins.nan_to_num(torch.inf).argsort(stable=True)[:CLASSES].sort().values.cpu()
-        figure: dict[str, Any] = {name: rounded(each.cpu()[shown]) for name, each in vars(found).items() if name != "counts"}
+        shown = shapes.signed_margins.nan_to_num(torch.inf).argsort(stable=True)[:CLASSES].sort().values.cpu()
+        figure: dict[str, Any] = {name: rounded(each.cpu()[shown]) for name, each in vars(shapes).items() if name != "counts"}
         names = [context.data.class_names[number] for number in shown.tolist()]
-        return {"values": values, "figure": {**figure, "counts": found.counts.cpu()[shown].tolist(), "names": names}}
+        return {"values": values, "figure": {**figure, "counts": shapes.counts.cpu()[shown].tolist(), "names": names}}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
-        values = found["values"] | means(context, rows, {"hyperplane_distance": "hyperplane_distance"})
-        figures = {"class_shapes": found["figure"], "hyperplanes": rounded(rows["hyperplane_distance"])}
+        values = result["values"] | means(context, rows, {"hyperplane_distance": "hyperplane_distance"})
+        figures = {"class_shapes": result["figure"], "hyperplanes": rounded(rows["hyperplane_distance"])}
         return Summary(values, figures)
 
 
@@ -112,6 +112,6 @@ class Collapse(OfFeatures):
 
     def run(self, context: Context) -> Any:
         outputs, labels = context.outputs(self.max_images)
-        found = neural_collapse(space_head(context), outputs.features, labels)
-        values = {name: value for name, value in vars(found).items() if name != "classes"}
-        return {"values": {"neural_collapse": values}, "figures": {"neural_collapse": plain(found)}}
+        collapse = neural_collapse(space_head(context), outputs.features, labels)
+        values = {name: value for name, value in vars(collapse).items() if name != "classes"}
+        return {"values": {"neural_collapse": values}, "figures": {"neural_collapse": plain(collapse)}}

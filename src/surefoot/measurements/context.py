@@ -37,7 +37,7 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """A model, the split it is measured on, and how; what is asked for twice is computed once.
+    """A model, the split it is measured on, and how; what is needed twice is computed once.
 
     `model` is what predicts; `space` is the module whose last layer is linear, where features are looked at. Only a study
     knows the recipe and the objective, and trains other models beside its own; `work` keeps what is not finished.
@@ -65,13 +65,13 @@ class Context:
         """What `compute` gives, kept for whoever asks for the same key again."""
         if key not in self.kept:
             self.kept[key] = compute()
-        found: T = self.kept[key]
-        return found
+        value: T = self.kept[key]
+        return value
 
     def shared(self, key: Any, compute: Callable[[], T]) -> T:
         """As `once`, for as long as a chunk of images is in memory."""
-        found: T = self.once(("chunk", key), compute)
-        return found
+        value: T = self.once(("chunk", key), compute)
+        return value
 
     def forget(self) -> None:
         """The chunk is gone, and what was shared about it."""
@@ -108,10 +108,10 @@ class Context:
     @property
     def temperatures(self) -> Source | None:
         """Where the temperature of each image comes from; None for a single image."""
-        held: dict[str, Any] = {"allow_leakage": self.allow_leakage}
+        options: dict[str, Any] = {"allow_leakage": self.allow_leakage}
         return self.once(
             "temperatures",
-            lambda: choose_temperatures(self.clean, self.split, self.calibrate_on, self.seed, self.held_out, **held),
+            lambda: choose_temperatures(self.clean, self.split, self.calibrate_on, self.seed, self.held_out, **options),
         )
 
     def subset(self, max_images: int | None) -> Split:
@@ -124,13 +124,13 @@ class Context:
 
     @property
     def indices(self) -> Tensor:
-        """Each image's place in the whole data set, in the order of the split."""
+        """Each image's index in the whole data set, in the order of the split."""
         return self.once("indices", lambda: indices_of(self.images, self.batch_size))
 
     def rows_at(self, indices: Tensor) -> Tensor:
         """Where the images with these indices stand in the split."""
-        places = self.once("places", lambda: {int(index): row for row, index in enumerate(self.indices)})
-        return torch.tensor([places[index] for index in indices.tolist()], dtype=torch.long)
+        row_of = self.once("rows of indices", lambda: {int(index): row for row, index in enumerate(self.indices)})
+        return torch.tensor([row_of[index] for index in indices.tolist()], dtype=torch.long)
 
     def some(self, max_images: int | None) -> Batch:
         """A subset in memory, on the device: for the few images that a measurement must see together."""
@@ -139,10 +139,10 @@ class Context:
     def images_at(self, rows: Tensor) -> Batch:
         """The images at some rows of the split, on the device; read only if a pass did not keep them."""
         kept = self.kept.get("sample")
-        found = None if kept is None else kept.images(self.indices[rows])
-        if found is None:
+        batch = None if kept is None else kept.images(self.indices[rows])
+        if batch is None:
             return whole(taken(self.images, rows), self.batch_size, self.device)
-        return Batch(found.images.to(self.device), found.labels.to(self.device), found.indices)
+        return Batch(batch.images.to(self.device), batch.labels.to(self.device), batch.indices)
 
     @cached_property
     def linear(self) -> nn.Module:
@@ -157,15 +157,15 @@ class Context:
 
     def read_outputs(self, max_images: int | None) -> tuple[Outputs, Labels]:
         kept = self.kept.get("sample")
-        found = None if kept is None else kept.outputs(self.indices[self.rows(max_images)])
-        if found is not None:
-            outputs, labels = found
+        known = None if kept is None else kept.outputs(self.indices[self.rows(max_images)])
+        if known is not None:
+            outputs, labels = known
             return Outputs(outputs.logits.to(self.device), outputs.features.to(self.device)), labels.to(self.device)
         features, logits, labels = [], [], []
         for batch in self.subset(max_images).batches(self.batch_size, device=self.device):
-            found = observed_features(self.linear, batch.images, self.batch_size)
-            features.append(found.features)
-            logits.append(found.logits)
+            outputs = observed_features(self.linear, batch.images, self.batch_size)
+            features.append(outputs.features)
+            logits.append(outputs.logits)
             labels.append(batch.labels)
         return Outputs(torch.cat(logits), torch.cat(features)), torch.cat(labels)
 

@@ -195,7 +195,7 @@ class Corruptions(Measurement):
     def conditions(self, context: Context) -> Sequence[Condition]:
         return self.cells()
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         cells = self.cells()
         rows = [table.rows(cell.name, self.max_images) for cell in cells]
         scored = score(rows, SCORES, context, self.bins)
@@ -238,23 +238,23 @@ class Corruptions(Measurement):
         return Summary(value)
 
     def numbers(self, summary: Summary) -> dict[str, float]:
-        found: CorruptionResult = summary.values
+        result: CorruptionResult = summary.values
         out = {
-            "accuracy": float(found.mean_accuracy),
-            "ece": float(found.mean_ece),
-            "rms": float(found.mean_rms),
-            "nll": float(found.mean_nll),
+            "accuracy": float(result.mean_accuracy),
+            "ece": float(result.mean_ece),
+            "rms": float(result.mean_rms),
+            "nll": float(result.mean_nll),
         }
-        out |= {} if found.mean_scaled_ece is None else {"ece_scaled": float(found.mean_scaled_ece)}
-        accuracies = {name: fmean(float(cell.accuracy) for cell in found[name]) for name in self.names}
-        out |= {f"accuracy.{family}": float(own.accuracy) for family, own in found.families.items()}
+        out |= {} if result.mean_scaled_ece is None else {"ece_scaled": float(result.mean_scaled_ece)}
+        accuracies = {name: fmean(float(cell.accuracy) for cell in result[name]) for name in self.names}
+        out |= {f"accuracy.{family}": float(own.accuracy) for family, own in result.families.items()}
         easy = [accuracies[name] for family in ("weather", "digital") for name in FAMILIES[family] if name in accuracies]
         out |= {"accuracy.no_overlap": fmean(easy)} if easy else {}
-        out |= {"clean_accuracy": found.clean_accuracy, "drop": float(found.relative_drop), "error": 1 - out["accuracy"]}
-        if found.alexnet_mce is not None:
+        out |= {"clean_accuracy": result.clean_accuracy, "drop": float(result.relative_drop), "error": 1 - out["accuracy"]}
+        if result.alexnet_mce is not None:
             relative = {name: (1 - accuracies[name]) / ALEXNET[name] for name in ALEXNET}
-            out |= {"mce": float(found.alexnet_mce), **{f"ce.{name}": value for name, value in relative.items()}}
-        out["rms_pooled"] = found.pooled_rms
+            out |= {"mce": float(result.alexnet_mce), **{f"ce.{name}": value for name, value in relative.items()}}
+        out["rms_pooled"] = result.pooled_rms
         return out | ({f"accuracy.{name}": value for name, value in accuracies.items()} if self.each else {})
 
 
@@ -313,7 +313,7 @@ class Noise(Measurement):
     def conditions(self, context: Context) -> Sequence[Condition]:
         return [Noisy(self.distribution, level, draw) for level in self.levels for draw in range(self.draws)]
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         levels = []
         for level in self.levels:
             rows = [table.rows(Noisy(self.distribution, level, draw).name, self.max_images) for draw in range(self.draws)]
@@ -327,8 +327,8 @@ class Noise(Measurement):
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         out = {"accuracy.0": summary.figures["clean"]}
-        for level, found in zip(self.levels, summary.values, strict=True):
-            out |= {f"accuracy.{level:g}": float(found.accuracy), f"draws.{level:g}": found.deviation or 0.0}
+        for level, scores in zip(self.levels, summary.values, strict=True):
+            out |= {f"accuracy.{level:g}": float(scores.accuracy), f"draws.{level:g}": scores.deviation or 0.0}
         return out
 
 
@@ -360,7 +360,7 @@ class Occlusions(Measurement):
     def conditions(self, context: Context) -> Sequence[Condition]:
         return [condition for kind in OCCLUSIONS for condition in self.draws_of(kind)]
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         results = []
         for kind in OCCLUSIONS:
             scored = score([table.rows(condition.name, self.max_images) for condition in self.draws_of(kind)], SCORES, context)

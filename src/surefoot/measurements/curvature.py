@@ -64,7 +64,7 @@ class Curvature(Measurement):
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         return {"curvature": chunk_curvature(context, batch, self.draws, self.step)}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         spread = curvature_spread({"": tensor(rows["curvature"])})
         figure = {"values": rounded(rows["curvature"]), "step": self.step, "spread": plain(spread)}
@@ -102,7 +102,7 @@ class CurvatureNoise(Measurement):
         counts = noisy_correct(context.model, batch.images, batch.labels, **noise, **run)
         return {"curvature": chunk_curvature(context, batch, self.curvature_draws, STEP), "right_draws": counts}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         bends, counts = tensor(rows["curvature"]), tensor(rows["right_draws"]).long()
         accuracy = accuracy_by_curvature(bends, counts.double() / self.draws, [share / 100 for share in SHARES])
@@ -138,11 +138,11 @@ class Hessian(Measurement):
         source = generator(context.seed, "hessian")
         bent = hessian_curvature(*about, self.draws, source, indices=batch.indices)
         source = generator(context.seed, "eigenvalues")
-        found = loss_change_bound(*about, self.distance, self.steps, source, indices=batch.indices)
-        columns = (bent.values, found.largest_eigenvalues, found.values, found.two_sided, found.gradient_norms)
+        bound = loss_change_bound(*about, self.distance, self.steps, source, indices=batch.indices)
+        columns = (bent.values, bound.largest_eigenvalues, bound.values, bound.two_sided, bound.gradient_norms)
         return dict(zip(self.adds, columns, strict=True))
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         values = means(context, rows, {name: name for name in self.adds if name != "gradient_norm"})
         points = {"values": rounded(rows["loss_change"]), "gradient_norms": rounded(rows["gradient_norm"])}
@@ -164,7 +164,7 @@ class Fisher(Measurement):
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         return {"fisher_trace": fisher_trace(context.model, batch.images, batch_size=context.batch_size).values}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         figure = {"values": rounded(rows["fisher_trace"]), "method": "exact"}
         return Summary(means(context, rows, {"fisher_trace": "fisher_trace"}), {"fisher": figure})
@@ -185,10 +185,10 @@ class Slopes(Measurement):
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         run: dict[str, Any] = {"rivals": self.rivals, "batch_size": context.batch_size}
-        found = local_lipschitz(context.model, batch.images, batch.labels, **run)
-        return {"local_lipschitz": found.values, "first_order_radius": found.radii}
+        slopes = local_lipschitz(context.model, batch.images, batch.labels, **run)
+        return {"local_lipschitz": slopes.values, "first_order_radius": slopes.radii}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         figure: dict[str, Any] = {"values": rounded(rows["local_lipschitz"]), "radii": rounded(rows["first_order_radius"])}
         figure["note"] = RADIUS_NOTE
@@ -205,10 +205,10 @@ def surface(context: Context, batch: Batch, reach: float, points: int, purpose: 
     return loss_landscape(context.model, batch.images, batch.labels, reach, points, source, **run)
 
 
-def rises(found: LossLandscape) -> Tensor:
+def rises(landscape: LossLandscape) -> Tensor:
     """How far the loss rises above its value at the image within the grid."""
-    middle = found.loss.shape[1] // 2
-    return found.loss.flatten(1).amax(1) - found.loss[:, middle, middle]
+    middle = landscape.loss.shape[1] // 2
+    return landscape.loss.flatten(1).amax(1) - landscape.loss[:, middle, middle]
 
 
 class LossSurface(Measurement):
@@ -222,11 +222,11 @@ class LossSurface(Measurement):
         self.reach, self.points, self.max_images = reach, points, max_images
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
-        found = surface(context, batch, self.reach, self.points, "surface")
-        spread = found.loss.double().flatten(1).std(1)
-        return {"loss_rise": rises(found), "loss_spread": spread, "loss_slope": found.gradient_norm}
+        landscape = surface(context, batch, self.reach, self.points, "surface")
+        spread = landscape.loss.double().flatten(1).std(1)
+        return {"loss_rise": rises(landscape), "loss_spread": spread, "loss_slope": landscape.gradient_norm}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         names = {"rise": "loss_rise", "spread": "loss_spread", "slope": "loss_slope"}
         return Summary(means(context, table.clean(self.max_images), names))
 
@@ -244,11 +244,11 @@ class Landscape(Whole):
 
     def run(self, context: Context) -> Any:
         few = context.some(self.max_images)
-        found = surface(context, few, self.reach, self.points, "landscape")
+        landscape = surface(context, few, self.reach, self.points, "landscape")
         with evaluating(context.model), torch.inference_mode():
             right = (context.model(few.images).argmax(1) == few.labels).tolist()
         names = [f"image {index}" for index in few.indices.tolist()]
-        figure = {"offsets": rounded(found.offsets), "loss": [[rounded(row) for row in image] for image in found.loss]}
+        figure = {"offsets": rounded(landscape.offsets), "loss": [[rounded(row) for row in image] for image in landscape.loss]}
         figure |= {"names": names, "right": right}
-        values = {"largest_rise_of_the_loss": dict(zip(names, rises(found).tolist(), strict=True))}
+        values = {"largest_rise_of_the_loss": dict(zip(names, rises(landscape).tolist(), strict=True))}
         return {"values": values, "figures": {"landscape": figure}}

@@ -43,8 +43,8 @@ class LinearProbe(Whole):
         source["download"] = own.get("download", True)
         height, width = getattr(context.linear, "image_size", context.data.image_size)
         other = load_data(self.data, **source, image_size=(height, width), max_images=self.max_images)
-        found = linear_probe(context.linear, other, self.strengths, context.batch_size)
-        return {"values": {"accuracy": found.test_accuracy}}
+        probe = linear_probe(context.linear, other, self.strengths, context.batch_size)
+        return {"values": {"accuracy": probe.test_accuracy}}
 
 
 STEPS = 100  # from a feature to the origin
@@ -65,17 +65,17 @@ class Features(Measurement):
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         outputs = chunk_features(context, batch)
         confidence, predicted = outputs.logits.float().softmax(1).max(1)
-        found = feature_statistics(outputs.features, minimum_loss_centres(context), predicted)
-        return {"feature_rms": found.rms, "feature_cosine": found.cosine, "feature_confidence": confidence}
+        statistics = feature_statistics(outputs.features, minimum_loss_centres(context), predicted)
+        return {"feature_rms": statistics.rms, "feature_cosine": statistics.cosine, "feature_confidence": confidence}
 
     def run(self, context: Context) -> Any:
         if not self.attacked:
             return {}
         few = context.some(self.attacked if self.max_images is None else min(self.attacked, self.max_images))
-        found = feature_displacement(context.linear, few.images, few.labels, batch_size=context.batch_size)
-        return {"perturbation_rms": found.mean, "relative_perturbation": found.mean / found.feature_rms_mean}
+        moved = feature_displacement(context.linear, few.images, few.labels, batch_size=context.batch_size)
+        return {"perturbation_rms": moved.mean, "relative_perturbation": moved.mean / moved.feature_rms_mean}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         statistics = feature_statistics_of(tensor(rows["feature_rms"]), tensor(rows["feature_cosine"]))
         own = means(context, rows, {"feature_rms": "feature_rms", "feature_cosine": "feature_cosine"})
@@ -87,7 +87,7 @@ class Features(Measurement):
         }
         row = {"feature_rms": statistics.rms_mean, "rms_deviation": statistics.rms_std}
         row |= {"cosine": statistics.cosine_mean, "cosine_deviation": statistics.cosine_std}
-        return Summary(values, {"features": features_figure(rows)}, row={**row, **found})
+        return Summary(values, {"features": features_figure(rows)}, row={**row, **result})
 
 
 def features_figure(rows: Rows, attacked_rows: Rows | None = None, attack_name: str | None = None) -> dict[str, Any]:
@@ -122,10 +122,10 @@ class Displacement(Measurement):
         self.max_images = max_images
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
-        found = feature_displacement(context.linear, batch.images, batch.labels, batch_size=context.batch_size)
-        return {"feature_rms": found.feature_rms, "perturbation_rms": found.values}
+        displacement = feature_displacement(context.linear, batch.images, batch.labels, batch_size=context.batch_size)
+        return {"feature_rms": displacement.feature_rms, "perturbation_rms": displacement.values}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         sizes, changes = tensor(rows["feature_rms"]), tensor(rows["perturbation_rms"])
         values = means(context, rows, {"perturbation_rms": "perturbation_rms"})
@@ -149,10 +149,10 @@ class Cone(Measurement):
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         outputs = chunk_features(context, batch)
-        found = cone_index(space_head(context), outputs.features, STEPS).values
-        return {"cone_index": torch.where(outputs.logits.argmax(1) == batch.labels, found, torch.nan)}
+        indices = cone_index(space_head(context), outputs.features, STEPS).values
+        return {"cone_index": torch.where(outputs.logits.argmax(1) == batch.labels, indices, torch.nan)}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         indices = tensor(table.clean(self.max_images)["cone_index"])
         cones = as_cone_index(indices[~indices.isnan()], STEPS)
         values = {"cone_index": cones.mean, "full_cones": cones.full}
@@ -165,13 +165,18 @@ class Bias(OfFeatures):
 
     def run(self, context: Context) -> Any:
         outputs, labels = context.outputs(self.max_images)
-        found = bias_dependence(space_head(context), outputs.features, labels)
-        largest = found.bias.cpu().abs().argsort(descending=True, stable=True)[:CLASSES].sort().values
+        change = bias_dependence(space_head(context), outputs.features, labels)
+        largest = change.bias.cpu().abs().argsort(descending=True, stable=True)[:CLASSES].sort().values
         figure = {
             "names": [context.data.class_names[number] for number in largest.tolist()],
-            "bias": rounded(found.bias.cpu()[largest]),
-            "values": rounded(found.values.cpu()[largest]),
+            "bias": rounded(change.bias.cpu()[largest]),
+            "values": rounded(change.values.cpu()[largest]),
         }
-        row = {"size": found.bias_mean, "size_deviation": found.bias_std, "changed": found.mean, "changed_deviation": found.std}
-        values = {"bias_dependence": found.mean, "mean_absolute_bias": found.bias_mean}
+        row = {
+            "size": change.bias_mean,
+            "size_deviation": change.bias_std,
+            "changed": change.mean,
+            "changed_deviation": change.std,
+        }
+        values = {"bias_dependence": change.mean, "mean_absolute_bias": change.bias_mean}
         return {"values": values, "figures": {"bias": figure}, "row": row}

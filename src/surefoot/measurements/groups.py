@@ -47,16 +47,16 @@ class GroupResult:
 def class_results(predictions: Predictions, names: Sequence[str]) -> tuple[ClassResult, ...]:
     """Recall, precision and confidence of every class, and what it is taken for most often."""
     count = predictions.num_classes
-    labels, answers = predictions.labels, predictions.classes
-    confusion = (labels * count + answers).bincount(minlength=count * count).view(count, count)
-    images, answered, right = confusion.sum(1), confusion.sum(0), confusion.diagonal()
+    labels, predicted = predictions.labels, predictions.classes
+    confusion = (labels * count + predicted).bincount(minlength=count * count).view(count, count)
+    images, predicted_counts, right = confusion.sum(1), confusion.sum(0), confusion.diagonal()
     confidence = torch.zeros(count, dtype=torch.float64).index_add_(0, labels, predictions.confidences.double())
     mistaken = confusion.clone().fill_diagonal_(0)
-    found = []
+    results = []
     for number in range(count):
-        total, correct, claims = int(images[number]), int(right[number]), int(answered[number])
+        total, correct, claims = int(images[number]), int(right[number]), int(predicted_counts[number])
         most = int(mistaken[number].argmax())
-        found.append(
+        results.append(
             ClassResult(
                 name=names[number] if number < len(names) else str(number),
                 images=total,
@@ -67,29 +67,29 @@ def class_results(predictions: Predictions, names: Sequence[str]) -> tuple[Class
                 taken_for_images=int(mistaken[number, most]),
             )
         )
-    return tuple(found)
+    return tuple(results)
 
 
 def share(correct: int, count: int) -> Estimate | None:
     """A share with its Wilson interval; None of nothing."""
     if not count:
         return None
-    found = wilson(correct, count)
-    return Estimate(found["accuracy"], found["low"], found["high"])
+    interval = wilson(correct, count)
+    return Estimate(interval["accuracy"], interval["low"], interval["high"])
 
 
 def group_results(predictions: Predictions, groups: Sequence[str], seed: int) -> tuple[GroupResult, ...]:
     """The scores of every group, the largest first; `groups` names the group of each image."""
     check_groups(groups, len(predictions))
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, name in enumerate(groups):
-        places[name].append(place)
-    found = []
-    for name in sorted(places, key=lambda name: (-len(places[name]), name)):
-        part = predictions[torch.tensor(places[name])]
+    by_group: dict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(groups):
+        by_group[name].append(index)
+    results = []
+    for name in sorted(by_group, key=lambda name: (-len(by_group[name]), name)):
+        part = predictions[torch.tensor(by_group[name])]
         scores = estimates(part, ["accuracy", "ece", "nll"], seed=seed)
-        found.append(GroupResult(name, len(part), **scores, signed_error=reliability(part).signed_error))
-    return tuple(found)
+        results.append(GroupResult(name, len(part), **scores, signed_error=reliability(part).signed_error))
+    return tuple(results)
 
 
 def check_groups(groups: Sequence[str] | None, images: int) -> None:
@@ -132,11 +132,11 @@ def read_groups(path: str | Path, column: str, split: Split | Predictions) -> li
 
 
 def split_indices(split: Split | Predictions) -> list[int]:
-    """Each image's place in the whole data set."""
-    held = getattr(split, "indices", None)
-    if held is None:
-        raise SurefootError("These data have no places ahead: leave out the column `index` and give a row for each image.")
-    return [int(index) for index in held]
+    """Each image's index in the whole data set."""
+    indices = getattr(split, "indices", None)
+    if indices is None:
+        raise SurefootError("These data have no indices ahead: leave out the column `index` and give a row for each image.")
+    return [int(index) for index in indices]
 
 
 def file_names(split: Split | Predictions) -> list[str] | None:

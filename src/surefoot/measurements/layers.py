@@ -48,14 +48,14 @@ class Layers(Whole):
         }
         one = next(iter(apart.values()))
         values = {
-            "class_separation": {name: float(found.values.mean()) for name, found in apart.items()},
+            "class_separation": {name: float(layer.values.mean()) for name, layer in apart.items()},
             "class_separation_bound": one.bound,
         }
         shown = {kind: [[rounded(point) for point in block] for block in getattr(points, kind)] for kind in ("clean", "noisy")}
         names, kinds = context.data.class_names, labels.unique().tolist()
         figure: dict[str, Any] = {"blocks": list(points.blocks), "level": points.level, **shown}
         figure |= {"labels": [kinds.index(label) for label in labels.tolist()], "names": [names[label] for label in kinds]}
-        separation: dict[str, Any] = {"blocks": list(apart), "values": [rounded(found.values) for found in apart.values()]}
+        separation: dict[str, Any] = {"blocks": list(apart), "values": [rounded(layer.values) for layer in apart.values()]}
         separation |= {"pairs": [[names[a], names[b]] for a, b in one.pairs], "bound": one.bound, "tau": one.tau}
         figures = {"layers": figure, "separation": separation}
         return {"values": values, "figures": figures, "notes": [f"class separation: {one.note}"]}

@@ -65,8 +65,8 @@ class Pictures(Measurement):
         self.max_images = max_images
 
     def rows(self, context: Context) -> Tensor:
-        found: Tensor = torch.cat([context.rows(self.max_images), self.mistakes(context)]).unique()
-        return found
+        rows: Tensor = torch.cat([context.rows(self.max_images), self.mistakes(context)]).unique()
+        return rows
 
     def mistakes(self, context: Context) -> Tensor:
         """Where the most confident mistakes stand in the split, the surest first."""
@@ -87,7 +87,7 @@ class Pictures(Measurement):
         missed = batch[torch.isin(batch.indices, wrong).nonzero().flatten()]
         return {**seen, "mistakes": as_pictures(missed.images, missed.indices)}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         seen = table.seen("pictures")
         pictures = {index: picture for each in seen for index, picture in each["mistakes"].items()}
         clean = context.clean
@@ -103,8 +103,8 @@ class Pictures(Measurement):
             own = {index: picture for each in seen for index, picture in each["cells"].get(cell.name, {}).items()}
             said = table.rows(cell.name)
             where = np.searchsorted(said["index"], indices)
-            answers = [[int(said["predicted"][at]), round(float(said["confidence"][at]), 4)] for at in where]
-            cells[cell.name] = {"pictures": [own[str(index)] for index in indices], "answers": answers}
+            predictions = [[int(said["predicted"][at]), round(float(said["confidence"][at]), 4)] for at in where]
+            cells[cell.name] = {"pictures": [own[str(index)] for index in indices], "answers": predictions}
         shown = {index: picture for each in seen for index, picture in each["clean"].items()}
         examples = {"labels": clean.labels[rows].tolist(), "clean": [shown[str(index)] for index in indices], "cells": cells}
         return Summary(None, {"mistakes": mistakes, "examples": examples})
@@ -151,17 +151,17 @@ def slide(predictions: Predictions, values: list[float], scales: list[float], of
         logits, labels = predictions.logits[start : start + rows].float(), predictions.labels[start : start + rows]
         fixed = torch.zeros(1) if offset is None else offset.float()
         lines = logits - fixed
-        for place, scale in enumerate(scales):
+        for index, scale in enumerate(scales):
             scaled = torch.add(fixed, lines, alpha=scale)
-            top, answer = scaled.max(1)
+            top, predicted = scaled.max(1)
             total = scaled.sub_(top.unsqueeze(1)).exp_().sum(1).double()
-            found = ReliabilityBins.of(1 / total, answer == labels, BINS)
-            held = bins[place]
-            bins[place] = found if held is None else held + found
+            block_bins = ReliabilityBins.of(1 / total, predicted == labels, BINS)
+            so_far = bins[index]
+            bins[index] = block_bins if so_far is None else so_far + block_bins
             own = (
                 lines.gather(1, labels[:, None]).squeeze(1) * scale + fixed.expand(predictions.num_classes)[labels] - top
             ).double()
-            losses[place] += float((total.log() - own).sum())
+            losses[index] += float((total.log() - own).sum())
     whole = [each for each in bins if each is not None]
     return {
         "values": [round(value, 6) for value in values],

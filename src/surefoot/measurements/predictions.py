@@ -46,7 +46,7 @@ class LogitStatistics(Measurement):
 
     part = "geometry"
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         values = logit_geometry(rows, context.seed, context.intervals)
         row = {"norm": values["logit_norm"], "largest": values["largest_logit"], "margin": values["mean_margin"]}
@@ -67,7 +67,7 @@ class Clean(Measurement):
     def __init__(self, bins: int = BINS) -> None:
         self.bins = bins
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         return Summary(scores_of(context, context.clean, self.bins))
 
 
@@ -77,7 +77,7 @@ class Temperature(Measurement):
     def __init__(self, bins: int = BINS) -> None:
         self.bins = bins
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         fitted = fit_temperature(calibration_of(context))
         return Summary({"temperature": fitted.temperature, **scores_of(context, fitted.calibrate(context.clean), self.bins)})
 
@@ -91,8 +91,8 @@ class Validation(Measurement):
     def run(self, context: Context) -> Any:
         return scores_of(context, context.predictions_on(context.data.validation, "validation"), self.bins)
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
-        return Summary(found)
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
+        return Summary(result)
 
 
 class FeatureScaling(Measurement):
@@ -101,7 +101,7 @@ class FeatureScaling(Measurement):
     def __init__(self, bins: int = BINS) -> None:
         self.bins = bins
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         fitted = scale_features(calibration_of(context), space_head(context))
         before = scores_of(context, context.clean, self.bins)
         after = scores_of(context, fitted.calibrate(context.clean), self.bins)
@@ -111,7 +111,7 @@ class FeatureScaling(Measurement):
 
 def calibration_of(context: Context) -> Predictions:
     """Predictions on images that the test never sees."""
-    found = context.held_out
-    if found is None:
+    predictions = context.held_out
+    if predictions is None:
         raise SurefootError("This needs predictions on a calibration split, and temperatures are cross-fitted here.")
-    return found
+    return predictions

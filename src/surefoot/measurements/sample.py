@@ -28,7 +28,7 @@ class Sample(Measurement):
     def __init__(self, measurements: Iterable[Measurement]) -> None:
         self.measurements = list(measurements)
 
-    def asked(self, context: Context, what: str) -> Tensor:
+    def wanted_rows(self, context: Context, what: str) -> Tensor:
         def find() -> Tensor:
             rows = [torch.zeros(0, dtype=torch.long)]
             for each in self.measurements:
@@ -36,32 +36,32 @@ class Sample(Measurement):
                     rows.append(getattr(each, what)(context))
                 except SurefootError:  # it says why when it is run
                     continue
-            found: Tensor = torch.cat(rows).unique()
-            return found
+            wanted: Tensor = torch.cat(rows).unique()
+            return wanted
 
         return context.once(("sample", what), find)
 
     def rows(self, context: Context) -> Tensor:
-        found: Tensor = torch.cat([self.asked(context, "outputs_of"), self.asked(context, "pictures_of")]).unique()
-        return found
+        rows: Tensor = torch.cat([self.wanted_rows(context, "outputs_of"), self.wanted_rows(context, "pictures_of")]).unique()
+        return rows
 
     def tensors(self, context: Context, batch: Batch) -> dict[str, Tensor]:
-        wanted = {what: context.indices[self.asked(context, what)] for what in ("outputs_of", "pictures_of")}
-        found: dict[str, Tensor] = {}
+        wanted = {what: context.indices[self.wanted_rows(context, what)] for what in ("outputs_of", "pictures_of")}
+        tensors: dict[str, Tensor] = {}
         few = batch[torch.isin(batch.indices, wanted["pictures_of"]).nonzero().flatten()]
         if len(few):
-            found |= {"images.index": few.indices, "images": few.images.cpu(), "images.label": few.labels.cpu()}
+            tensors |= {"images.index": few.indices, "images": few.images.cpu(), "images.label": few.labels.cpu()}
         own = batch[torch.isin(batch.indices, wanted["outputs_of"]).nonzero().flatten()]
         if len(own):
             try:
                 outputs = chunk_features(context, own)
             except SurefootError:  # each measurement that wants them says so itself
-                return found
-            found |= {"outputs.index": own.indices, "outputs.label": own.labels.cpu()}
-            found |= {"features": outputs.features.cpu(), "logits": outputs.logits.cpu()}
-        return found
+                return tensors
+            tensors |= {"outputs.index": own.indices, "outputs.label": own.labels.cpu()}
+            tensors |= {"features": outputs.features.cpu(), "logits": outputs.logits.cpu()}
+        return tensors
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         return Summary(None)
 
 
@@ -75,12 +75,12 @@ class Kept:
     def of(cls, parts: Sequence[Mapping[str, Tensor]]) -> Kept:
         whole: dict[str, Tensor] = {}
         for kind, names in (("images", ("images", "images.label")), ("outputs", ("features", "logits", "outputs.label"))):
-            held = [part for part in parts if f"{kind}.index" in part]
-            if held:
-                index = torch.cat([part[f"{kind}.index"] for part in held])
+            having = [part for part in parts if f"{kind}.index" in part]
+            if having:
+                index = torch.cat([part[f"{kind}.index"] for part in having])
                 order = index.argsort()
                 whole[f"{kind}.index"] = index[order]
-                whole |= {name: torch.cat([part[name] for part in held])[order] for name in names}
+                whole |= {name: torch.cat([part[name] for part in having])[order] for name in names}
         return cls(whole)
 
     def where(self, kind: str, indices: Tensor) -> Tensor | None:
@@ -98,5 +98,5 @@ class Kept:
         where = self.where("outputs", indices)
         if where is None:
             return None
-        found = Outputs(self.tensors["logits"][where], self.tensors["features"][where])
-        return found, self.tensors["outputs.label"][where]
+        outputs = Outputs(self.tensors["logits"][where], self.tensors["features"][where])
+        return outputs, self.tensors["outputs.label"][where]

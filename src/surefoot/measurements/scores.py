@@ -54,14 +54,14 @@ def score(
 ) -> list[Scored]:
     """The scores of the same images under several conditions: the weights of the draws are made once for all."""
     items = [per_image_of(rows, bins, scaled=scaled) for rows in conditions]
-    found = samples_of_many(items, names, bins, drawing.intervals, drawing.seed)
-    return [Scored(values, draws, item) for (values, draws), item in zip(found, items, strict=True)]
+    samples = samples_of_many(items, names, bins, drawing.intervals, drawing.seed)
+    return [Scored(values, draws, item) for (values, draws), item in zip(samples, items, strict=True)]
 
 
 def broken(clean: Rows, attacked: Rows) -> np.ndarray:
     """Which images were right before and are wrong now; the rows are of the same images."""
-    found: np.ndarray = clean["correct"].astype(bool) & ~attacked["correct"].astype(bool)
-    return found
+    changed: np.ndarray = clean["correct"].astype(bool) & ~attacked["correct"].astype(bool)
+    return changed
 
 
 def attack_draws(clean: Rows, attacked: Rows, seed: int, draws: int) -> dict[str, np.ndarray]:

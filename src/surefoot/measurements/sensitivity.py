@@ -33,10 +33,10 @@ class Sensitivity(Measurement):
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         run: dict[str, Any] = {"indices": batch.indices, "batch_size": context.batch_size}
         source = generator(context.seed, "sensitivity")
-        found = sensitivity(context.model, batch.images, self.std, self.draws, source, **run)
-        return {"sensitivity": found.values, "probability_change": found.probability_change}
+        change = sensitivity(context.model, batch.images, self.std, self.draws, source, **run)
+        return {"sensitivity": change.values, "probability_change": change.probability_change}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         margins, local = (rows[name].astype(np.float64) for name in ("margin", "sensitivity"))
         sums = resampled_sums(np.stack([margins, local], 1), context.seed, context.intervals, ids=rows["index"])
@@ -66,10 +66,10 @@ class Radius(Measurement):
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         run: dict[str, Any] = {"indices": batch.indices, "batch_size": context.batch_size}
         source = generator(context.seed, "radius")
-        found = radius_estimates(context.model, batch.images, batch.labels, self.std, self.draws, source, **run)
-        return {"radius": found.values, "logit_radius": found.logit_radii}
+        estimates = radius_estimates(context.model, batch.images, batch.labels, self.std, self.draws, source, **run)
+        return {"radius": estimates.values, "logit_radius": estimates.logit_radii}
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         radii = {"values": rounded(rows["radius"]), "logit_radii": rounded(rows["logit_radius"]), "note": RADIUS_NOTE}
         return Summary(means(context, rows, {"radius": "radius"}), {"radii": radii}, (f"radius: {RADIUS_NOTE}",))
@@ -95,18 +95,18 @@ class Stability(Measurement):
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         run: dict[str, Any] = {"indices": batch.indices, "batch_size": context.batch_size}
         source, noise = generator(context.seed, "stability"), (self.std, self.distance, self.draws)
-        found = curvature_bounds(context.linear, batch.images, batch.labels, *noise, source, **run)
-        stable = found.stability
+        bounds = curvature_bounds(context.linear, batch.images, batch.labels, *noise, source, **run)
+        stable = bounds.stability
         columns = (stable.values, stable.feature_distances, stable.outside_losses, stable.clean_losses, stable.largest_logits)
-        return dict(zip(self.adds, (*columns, found.lower), strict=True))
+        return dict(zip(self.adds, (*columns, bounds.lower), strict=True))
 
     def run(self, context: Context) -> Any:
         return longest_row(space_head(context))
 
-    def summarise(self, context: Context, table: Table, found: Any) -> Summary:
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
         largest = float(rows["largest_logit_under_noise"].max())  # K_max of the theorem, which is that of all images
-        upper = eigenvalue_bound(tensor(rows["stable_draws"]), largest, found, self.std, self.distance).numpy()
+        upper = eigenvalue_bound(tensor(rows["stable_draws"]), largest, result, self.std, self.distance).numpy()
         values = means(context, rows, {name: name for name in ("feature_distance_under_noise", "loss_outside")})
         values["eigenvalue_upper_bound"] = mean_of(context, rows, upper)
         values["eigenvalue_lower_bound"] = mean_of(context, rows, rows["eigenvalue_lower_bound"])

@@ -39,7 +39,7 @@ def columns_of(logits: Logits, labels: Labels, temperatures: Tensor | None = Non
     before = torch.arange(logits.shape[1]) < labels[:, None]
     rank = ((logits > mine) | ((logits == mine) & before)).sum(1)
     predicted = logits.argmax(1)
-    found: dict[str, Tensor] = {
+    columns: dict[str, Tensor] = {
         "label": labels,
         "predicted": predicted,
         "correct": predicted == labels,
@@ -52,8 +52,8 @@ def columns_of(logits: Logits, labels: Labels, temperatures: Tensor | None = Non
         "largest_logit": logits.amax(1),
     }
     if temperatures is not None:
-        found["scaled_confidence"] = (logits.double() / temperatures.double()[:, None]).softmax(1).amax(1)
-    return {name: values.numpy().astype(STANDARD[name]) for name, values in found.items()}
+        columns["scaled_confidence"] = (logits.double() / temperatures.double()[:, None]).softmax(1).amax(1)
+    return {name: values.numpy().astype(STANDARD[name]) for name, values in columns.items()}
 
 
 # What summaries of geometry share: means with intervals, and numbers short enough for a page.

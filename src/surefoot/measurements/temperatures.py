@@ -68,9 +68,9 @@ def choose_temperatures(
     if calibrate_on == CROSS_FIT:
         if len(clean) < 2:
             return None
-        found = cross_fit_temperature(clean, seed)
+        cross_fit = cross_fit_temperature(clean, seed)
         where = f"two-fold cross-fitting on the {split} split"
-        return Source(where, len(clean), found.fits, found.temperatures)
+        return Source(where, len(clean), cross_fit.fits, cross_fit.temperatures)
     assert held_out is not None
     given = isinstance(calibrate_on, Predictions)
     where = "predictions that were given" if given else f"the {calibrate_on} split"
@@ -82,7 +82,7 @@ def choose_temperatures(
 
 
 def are_others(given: Predictions, clean: Predictions) -> bool:
-    """Whether predictions from elsewhere are of other images though their places are the same: labels at a place differ."""
+    """Whether predictions from elsewhere are of other images though their indices are the same: labels at an index differ."""
     if given.indices is None or clean.indices is None:
         return False
     labels = dict(zip(given.indices.tolist(), given.labels.tolist(), strict=True))

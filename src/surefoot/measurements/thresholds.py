@@ -17,7 +17,7 @@ RISKS = (0.01, 0.02, 0.05)
 
 @dataclass(frozen=True)
 class Threshold:
-    """The confidence from which the model answers itself; two thresholds where each half chose for the other."""
+    """The confidence from which the model decides alone; two thresholds where each half chose for the other."""
 
     wanted_risk: float
     thresholds: tuple[float, ...]
@@ -34,7 +34,7 @@ def thresholds(
     """
     confidences, wrong = predictions.confidences.double(), ~predictions.correct
     halves = torch.randperm(len(predictions), generator=generator(seed, "halves")) % 2
-    found = []
+    rows = []
     for risk in risks:
         if held_out is None:
             chosen = [lowest(confidences[halves != half], wrong[halves != half], risk) for half in (0, 1)]
@@ -43,8 +43,8 @@ def thresholds(
             chosen = [lowest(held_out.confidences.double(), ~held_out.correct, risk)]
             bound = torch.full_like(confidences, chosen[0])
         kept = confidences >= bound
-        found.append(judged(risk, chosen, kept, wrong, seed))
-    return tuple(found)
+        rows.append(judged(risk, chosen, kept, wrong, seed))
+    return tuple(rows)
 
 
 def lowest(confidences: Tensor, wrong: Tensor, risk: float) -> float:
@@ -59,13 +59,13 @@ def lowest(confidences: Tensor, wrong: Tensor, risk: float) -> float:
 
 
 def judged(risk: float, chosen: Sequence[float], kept: Tensor, wrong: Tensor, seed: int) -> Threshold:
-    """Coverage and risk of the images that are answered, with intervals."""
+    """Coverage and risk of the images that are kept, with intervals."""
     sums = torch.from_numpy(resampled_sums(torch.stack([kept.double(), (kept & wrong).double()], 1), seed))
-    answered, mistakes = int(kept.sum()), int((kept & wrong).sum())
-    rate = mistakes / answered if answered else float("nan")
+    accepted, mistakes = int(kept.sum()), int((kept & wrong).sum())
+    rate = mistakes / accepted if accepted else float("nan")
     return Threshold(
         wanted_risk=risk,
         thresholds=tuple(chosen),
-        coverage=share_estimate(answered / len(kept), sums[:, 0] / len(kept), len(kept)),
-        risk=share_estimate(rate, sums[:, 1] / sums[:, 0].where(sums[:, 0] > 0, torch.nan), answered),
+        coverage=share_estimate(accepted / len(kept), sums[:, 0] / len(kept), len(kept)),
+        risk=share_estimate(rate, sums[:, 1] / sums[:, 0].where(sums[:, 0] > 0, torch.nan), accepted),
     )

@@ -57,7 +57,7 @@ class SmallResNet(nn.Module):
         return logits
 
 
-# The last layer of a classifier, changed to the number of classes, the feature space and the bias that are asked for.
+# The last layer of a classifier, changed to the number of classes, the feature space and the bias that are requested.
 
 
 def change_head(model: Classifier, num_classes: int | None, feature_dim: int | None, bias: bool) -> None:
@@ -114,7 +114,7 @@ def build_timm(name: str, num_classes: int | None, channels: int, pretrained: bo
     import timm
 
     config = timm_config(name, pretrained)
-    if pretrained and not any(config.get(place) for place in ("url", "file", "hf_hub_id", "state_dict")):
+    if pretrained and not any(config.get(key) for key in ("url", "file", "hf_hub_id", "state_dict")):
         raise SurefootError(f"'{name}' has no pretrained weights.")
     if ":" not in name:
         name = tagged_name(name, pretrained)

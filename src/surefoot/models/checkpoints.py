@@ -124,24 +124,24 @@ def read_weights(path: str | Path) -> Weights:
 
 def reason_of(error: Exception) -> str:
     """What torch found wrong with a file, without its advice to trust it."""
-    held = re.search(r"GLOBAL (\S+)", str(error))
-    if held:
-        return f"it would run {held[1]}; save the model's state_dict() instead"
+    match = re.search(r"GLOBAL (\S+)", str(error))
+    if match:
+        return f"it would run {match[1]}; save the model's state_dict() instead"
     first = next(iter(str(error).splitlines()), "").rstrip(".")
-    told = type(error) is RuntimeError and first  # by torch itself, in words
-    return first if told else "it is broken, or no checkpoint"
+    by_torch = type(error) is RuntimeError and first  # by torch itself, in words
+    return first if by_torch else "it is broken, or no checkpoint"
 
 
 def find_weights(content: Any, where: str) -> Weights:
     """The tensors in what a training script saved: the content itself or what it holds under a usual name."""
     if not isinstance(content, Mapping):
         return {}
-    held = [name for name in CONTAINERS if isinstance(content.get(name), Mapping) and content[name]]
-    if not held:
+    names = [name for name in CONTAINERS if isinstance(content.get(name), Mapping) and content[name]]
+    if not names:
         return {str(name): value for name, value in content.items() if isinstance(value, Tensor)}
-    if held[0] in AVERAGED and len(held) > 1:
-        logger.info("Checkpoint '%s' holds %s; the averaged weights '%s' are used.", where, " and ".join(held), held[0])
-    return find_weights(content[held[0]], where)
+    if names[0] in AVERAGED and len(names) > 1:
+        logger.info("Checkpoint '%s' holds %s; the averaged weights '%s' are used.", where, " and ".join(names), names[0])
+    return find_weights(content[names[0]], where)
 
 
 def load_foreign(model: Classifier, weights: Weights, name: str) -> None:

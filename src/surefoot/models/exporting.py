@@ -60,8 +60,8 @@ def export(
     """Write a model as ONNX or as torch's ExportedProgram, for any number of images of this size.
 
     Input `images` (pixels in [0, 1]), outputs `probabilities` and `logits`, both after the temperature. What is to be written
-    is first read back, and its answers on `images`, one alone and many at once, are compared with the model's; the file takes
-    its place only if they agree. `metadata` goes into the file and, as JSON, beside it.
+    is first read back, and its predictions on `images`, one alone and many at once, are compared with the model's; the file
+    takes its place only if they agree. `metadata` goes into the file and, as JSON, beside it.
     """
     if format not in SUFFIXES:
         raise UnknownName("format", format, SUFFIXES)
@@ -77,7 +77,7 @@ def export(
     with evaluating(deployed), torch.no_grad():
         original = deployed(images)[1]
         if not torch.equal(original, deployed(images)[1]):
-            raise SurefootError("The model draws at random when it answers, so an export of it cannot be checked.")
+            raise SurefootError("The model draws at random when it predicts, so an export of it cannot be checked.")
         about = {**(metadata or {}), "temperature": temperature, "input": "pixels in [0, 1]", "outputs": list(OUTPUTS)}
         about |= {"channels": images.shape[1], "image_size": list(images.shape[2:])}
         content = WRITERS[format](deployed, images[:3], about)

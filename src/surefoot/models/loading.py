@@ -134,7 +134,7 @@ def with_stem(
     build: Callable[..., nn.Module],
     wrap: Callable[[nn.Module], Classifier],
 ) -> Classifier:
-    """The model with a stem for this size, or with its own where that is asked for or no other is known."""
+    """The model with a stem for this size, or with its own where that is requested or no other is known."""
     if name in MODELS or size == settings.image_size:
         return wrap(build())
     fixed = has_fixed_size(name)

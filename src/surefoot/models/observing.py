@@ -135,12 +135,12 @@ def bare(module: nn.Module) -> nn.Module:
 
 def _wrappers(module: nn.Module) -> list[nn.Module]:
     """The module, what it wraps, and so on."""
-    found = [module]
+    modules = [module]
     while True:
         inner = getattr(module, "_orig_mod", None) or (module.module if isinstance(module, DistributedDataParallel) else None)
         if inner is None:
-            return found
-        found.append(inner)
+            return modules
+        modules.append(inner)
         module = inner
 
 

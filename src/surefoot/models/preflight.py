@@ -69,21 +69,21 @@ def preflight(
     require(images.ndim == 4 and len(images) > 0, "images", "a batch of at least one image", tuple(images.shape))
     require(images.is_floating_point(), "images", "floating point in [0, 1]", images.dtype)
     labels = check_labels(labels.cpu(), num_classes, len(images))
-    found: list[Finding | None] = [training_mode(model), pixel_range(images), image_size(images, native_size)]
-    in_range = found[1] is None
+    findings: list[Finding | None] = [training_mode(model), pixel_range(images), image_size(images, native_size)]
+    in_range = findings[1] is None
     with evaluating(model), torch.no_grad(), global_seed(0, "preflight"):
         with watched(model) as convolutions:
-            answer(model, images[:2])
-        found.append(imagenet_stem(images, convolutions))
-        logits = answer(model, images)
-        found += [class_count(logits, num_classes), probabilities(logits)]
+            logits_of(model, images[:2])
+        findings.append(imagenet_stem(images, convolutions))
+        logits = logits_of(model, images)
+        findings += [class_count(logits, num_classes), probabilities(logits)]
         if in_range:
             best, wrong_inputs = normalisation(model, images, labels, logits)
-            found += [constant(images, logits), wrong_inputs, class_order(best, labels, num_classes)]
-    return [finding for finding in found if finding is not None]
+            findings += [constant(images, logits), wrong_inputs, class_order(best, labels, num_classes)]
+    return [finding for finding in findings if finding is not None]
 
 
-def answer(model: nn.Module, images: Images) -> Logits:
+def logits_of(model: nn.Module, images: Images) -> Logits:
     """The model's output for the images, in batches, on the CPU."""
     device = next((p.device for p in model.parameters()), images.device)
     try:
@@ -217,60 +217,60 @@ def normalisation(model: nn.Module, images: Images, labels: Labels, logits: Logi
     if float(right.mean()) > 1 - CLEARLY:
         return logits, None  # there is no room for a gain
     for other in other_inputs(images.shape[1]):
-        answers = answer(model, images * other.scale.to(images) + other.shift.to(images))
-        now = (answers.argmax(1) == labels).double()
+        other_logits = logits_of(model, images * other.scale.to(images) + other.shift.to(images))
+        now = (other_logits.argmax(1) == labels).double()
         gain = float((now - right).mean())
         clear = gain >= CLEARLY and gain > STANDARD_ERRORS * standard_error(now - right)
         if clear and gain > gained and far_above_chance(now, labels):
             message = f"Accuracy on {len(now)} images is {percent(right)} with pixels and {percent(now)} {other.how}."
-            logits, finding, gained = answers, Finding("normalisation", message, other.advice), gain
+            logits, finding, gained = other_logits, Finding("normalisation", message, other.advice), gain
     return logits, finding
 
 
 def other_inputs(channels: int) -> list[OtherInputs]:
     """Normalised once more, normalised once less, and pixels from 0 to 255."""
-    found = []
+    candidates = []
     for name, (means, stds) in STATISTICS.items():
         fits = len(means) == channels
         mean = per_channel("mean", means if fits else sum(means) / len(means), channels)
         std = per_channel("std", stds if fits else sum(stds) / len(stds), channels)
         advice = f"Normalisation was left outside the model: bring it inside with adapt(module, mean, std, ...), {name}."
-        found.append(OtherInputs(1 / std, -mean / std, f"when they are first normalised with {name}", advice))
+        candidates.append(OtherInputs(1 / std, -mean / std, f"when they are first normalised with {name}", advice))
         advice = "Normalisation happens twice: keep the model's own and wrap it with mean 0 and std 1."
-        found.append(OtherInputs(std, mean, f"when a normalisation with {name} is undone", advice))
+        candidates.append(OtherInputs(std, mean, f"when a normalisation with {name} is undone", advice))
     advice = "The model wants pixels from 0 to 255: wrap it with adapt(module, 0, 1 / 255, ...)."
-    found.append(OtherInputs(torch.tensor(255.0), torch.tensor(0.0), "when they are multiplied by 255", advice))
-    return found
+    candidates.append(OtherInputs(torch.tensor(255.0), torch.tensor(0.0), "when they are multiplied by 255", advice))
+    return candidates
 
 
 def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | None:
     """The model is wrong as it stands and right under another numbering, found on one half and measured on the other."""
-    answers = logits.argmax(1)
-    right = (answers == labels).double()
+    predicted = logits.argmax(1)
+    right = (predicted == labels).double()
     half = torch.empty(len(labels), dtype=torch.bool)
     half[labels.argsort(stable=True)] = torch.arange(len(labels)) % 2 == 0  # both halves have every class
     renumbered = torch.zeros(len(labels), dtype=torch.float64)
     for fitted in (half, ~half):
-        order = best_order(answers[fitted], labels[fitted], num_classes, logits.shape[1])
-        renumbered[~fitted] = (order[labels[~fitted]] == answers[~fitted]).double()
+        order = best_order(predicted[fitted], labels[fitted], num_classes, logits.shape[1])
+        renumbered[~fitted] = (order[labels[~fitted]] == predicted[~fitted]).double()
     accuracy, better = float(right.mean()), float(renumbered.mean())
     if accuracy > better / 2 or not far_above_chance(renumbered, labels):
         return None
-    order = best_order(answers, labels, num_classes, logits.shape[1])
+    order = best_order(predicted, labels, num_classes, logits.shape[1])
     moved = [f"{k} as {int(order[k])}" for k in range(num_classes) if int(order[k]) not in (k, -1)]
     message = (
         f"Accuracy is {percent(right)} and would be {percent(renumbered)} with the classes in another order "
-        f"(found on one half of {len(labels)} images, measured on the other): the model answers class {', '.join(moved[:3])}"
+        f"(found on one half of {len(labels)} images, measured on the other): the model predicts class {', '.join(moved[:3])}"
         f"{' and so on' if len(moved) > 3 else ''}."
     )
     return Finding("class-order", message, "The labels seem to be in another order: use class_map (--class-map).")
 
 
-def best_order(answers: Tensor, labels: Labels, num_classes: int, columns: int) -> Tensor:
+def best_order(predicted: Tensor, labels: Labels, num_classes: int, columns: int) -> Tensor:
     """The logit of each class under the one-to-one numbering that is right most often; -1 for a class without one."""
     from scipy.optimize import linear_sum_assignment
 
-    confusion = (labels * columns + answers).bincount(minlength=num_classes * columns).view(num_classes, columns)
+    confusion = (labels * columns + predicted).bincount(minlength=num_classes * columns).view(num_classes, columns)
     rows, chosen = linear_sum_assignment(confusion.numpy(), maximize=True)
     order = torch.full((num_classes,), -1)
     order[torch.from_numpy(rows)] = torch.from_numpy(chosen)

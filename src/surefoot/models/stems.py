@@ -113,7 +113,7 @@ def shrink_mobile(module: nn.Module, size: tuple[int, int]) -> bool:
         return False
     first = convolutions(stem)
     blocks = [block for stage in stages for block in (stage if isinstance(stage, nn.Sequential) else [stage])]
-    second = next((found for found in map(strided, blocks) if found), [])
+    second = next((layers for layers in map(strided, blocks) if layers), [])
     if len(strided(stem)) != 1 or not second:
         return False
     for layer in [*first, *second]:

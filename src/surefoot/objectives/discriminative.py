@@ -59,7 +59,7 @@ class ClassMeans:
     counts: Tensor  # images of each present class
     means: Tensor  # present classes x dimensions, with gradient
 
-    def place_of(self, labels: Labels) -> Tensor:
+    def index_of(self, labels: Labels) -> Tensor:
         """The row of each label's class."""
         return torch.searchsorted(self.present, labels)
 
@@ -186,10 +186,10 @@ class Discriminative(Objective):
 
 def compactness(features: Features, labels: Labels, centroids: Tensor, batch: ClassMeans, radius: float) -> Tensor:
     """mean over classes of the class mean of max(0, ||m_c - q|| - radius)^2  (Eq. 8, and Eq. 12 for noisy features)."""
-    place = batch.place_of(labels)
-    distance = torch.linalg.vector_norm(centroids[place] - features, dim=1)
+    indices = batch.index_of(labels)
+    distance = torch.linalg.vector_norm(centroids[indices] - features, dim=1)
     excess = (distance - radius).clamp_min(0).square()
-    return summed((excess / batch.counts[place]).sum() / len(batch.present))
+    return summed((excess / batch.counts[indices]).sum() / len(batch.present))
 
 
 def boundary_margin(centroids: Tensor, classes: Tensor, head: nn.Linear, distance: float) -> Tensor:

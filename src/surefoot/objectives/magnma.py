@@ -64,8 +64,8 @@ class MAGNMA(Objective):
         own = log_probabilities(clean).gather(1, labels[:, None]).squeeze(1).exp()
         trust = own.detach() if self.detach_weight else own
         terms = {"cross_entropy": (1.0, F.cross_entropy(clean, labels))}
-        for place, (name, weight, _) in enumerate(used):
-            drawn = others[place * self.samples : (place + 1) * self.samples]
+        for index, (name, weight, _) in enumerate(used):
+            drawn = others[index * self.samples : (index + 1) * self.samples]
             divergence = torch.stack([kl(clean, other) for other in drawn]).mean(0)
             terms[name] = (weight, (trust * divergence).mean())
         return weighted_sum(clean, **terms)

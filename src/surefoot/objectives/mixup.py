@@ -80,7 +80,7 @@ def rectangle(weight: float, height: int, width: int, generator: torch.Generator
     centre = torch.rand(2, generator=generator, device=device).tolist()
     cut = math.sqrt(1 - weight)
     sides = []
-    for place, side in zip(centre, (height, width), strict=True):
-        middle, half = int(place * side), int(side * cut) // 2
+    for share, side in zip(centre, (height, width), strict=True):
+        middle, half = int(share * side), int(side * cut) // 2
         sides.append(slice(max(middle - half, 0), min(middle + half, side)))
     return sides[0], sides[1]

@@ -43,8 +43,8 @@ def logits_of(model: nn.Module, batches: Sequence[Images], batch_norm: str = "ap
 def outputs_of(model: nn.Module, batches: Sequence[Images], batch_norm: str = "apart") -> list[Outputs]:
     """Logits and features of several batches of images, in their order."""
     head = head_of(model, batches[0])
-    found = run(lambda module, images: unpack(observed(module, head, images)), model, batches, batch_norm)
-    return [Outputs(*pair) for pair in found]
+    pairs = run(lambda module, images: unpack(observed(module, head, images)), model, batches, batch_norm)
+    return [Outputs(*pair) for pair in pairs]
 
 
 def unpack(outputs: Outputs) -> tuple[Tensor, Tensor]:
@@ -52,19 +52,19 @@ def unpack(outputs: Outputs) -> tuple[Tensor, Tensor]:
 
 
 def run(call: Callable[[nn.Module, Images], Any], model: nn.Module, batches: Sequence[Images], batch_norm: str) -> list[Any]:
-    """Call the model once for all batches or once for each; a wrapper such as DDP is asked only once for a backward pass."""
+    """Call the model once for all batches or once for each; a wrapper such as DDP is called only once for a backward pass."""
     try:
         if len(batches) > 1 and (batch_norm == "together" or not has_batch_norm(model)):
-            found = call(model, torch.cat(list(batches)))
+            outputs = call(model, torch.cat(list(batches)))
             sizes = [len(images) for images in batches]
-            if isinstance(found, tuple):
-                return list(zip(*(part.split(sizes) for part in found), strict=True))
-            return list(found.split(sizes))
+            if isinstance(outputs, tuple):
+                return list(zip(*(part.split(sizes) for part in outputs), strict=True))
+            return list(outputs.split(sizes))
         inner = model.module if isinstance(model, DistributedDataParallel) else model
         first, *others = batches
-        found = [call(model, first)]
+        outputs = [call(model, first)]
         with untracked(inner) if batch_norm == "clean" else nullcontext():
-            return found + [call(inner, images) for images in others]
+            return outputs + [call(inner, images) for images in others]
     except ValueError as error:
         if "more than 1 value per channel" in str(error):
             raise SurefootError("images must be at least 2 to train a model with batch norm, got 1.") from error

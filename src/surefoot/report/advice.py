@@ -51,14 +51,14 @@ def calibration_advice(audit: Audit) -> list[str]:
     """Whether a temperature mends the confidence, and by how much."""
     if calibrated(audit):
         return []
-    scores, found = audit["calibration"], audit.get("temperature")
+    scores, scaling = audit["calibration"], audit.get("temperature")
     gap = capital(misjudged(audit))
-    if not found and not one_sided(audit):
+    if not scaling and not one_sided(audit):
         return [f"{gap}: a temperature moves all confidences one way, so try surefoot calibrate --method vector or isotonic."]
-    if not found:
+    if not scaling:
         way = "greater" if side(audit) == "overconfident" else "less"
         return [f"{gap}: divide the logits by a temperature {way} than 1, fitted on a calibration split."]
-    before, after = scores["ece"]["value"], found["calibration"]["ece"]["value"]
+    before, after = scores["ece"]["value"], scaling["calibration"]["ece"]["value"]
     fixed = (before - after) / before
     name = f"temperature {temperatures(audit)}"
     if fixed < ENOUGH:
@@ -66,7 +66,7 @@ def calibration_advice(audit: Audit) -> list[str]:
     said = (
         f"{gap}: {name} fixes {rounded(fixed)} of it at no cost (ECE {percent(before)} to {percent(after)}, same predictions)."
     )
-    worse = found.get("corrupted_scaled_ece")
+    worse = scaling.get("corrupted_scaled_ece")
     if worse is not None and worse["value"] > 2 * after:
         said += f" On corrupted pictures {percent(worse['value'])} remain, so do not lean on its confidence there."
     return [said]
@@ -77,7 +77,7 @@ def corruption_advice(audit: Audit) -> list[str]:
     if not audit.get("corruptions"):
         return []
     clean, families = audit["calibration"]["accuracy"]["value"], audit["corruptions"]["families"]
-    drops = {name: clean - found["accuracy"]["value"] for name, found in families.items()}
+    drops = {name: clean - scores["accuracy"]["value"] for name, scores in families.items()}
     todo = [
         f"Loses {points(drop)} on {name}: {REMEDIES.get(name, 'show the model such pictures in training')}."
         for name, drop in sorted(drops.items(), key=lambda pair: -pair[1])
@@ -135,14 +135,14 @@ def threshold_words(row: Audit) -> str:
     """What a threshold does, as a sentence."""
     if not row["coverage"]["value"]:
         return f"No confidence is high enough for an error rate of {few_percent(row['wanted_risk'])}."
-    held = [threshold(value) for value in row["thresholds"] if value <= 1]
-    missing = "" if len(held) == len(row["thresholds"]) else " (none holds for the other half)"
-    bound = f"{' or '.join(dict.fromkeys(held))} confidence on{missing}"
+    usable = [threshold(value) for value in row["thresholds"] if value <= 1]
+    missing = "" if len(usable) == len(row["thresholds"]) else " (none holds for the other half)"
+    bound = f"{' or '.join(dict.fromkeys(usable))} confidence on{missing}"
     decided, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
     return f"Let it decide by itself from {bound}: that is {decided} of the images, {wrong} of them wrong."
 
 
 def warnings(audit: Audit) -> list[dict[str, str]]:
     """What makes the numbers doubtful: findings before the audit, and signs that attacks were misled."""
-    found = [{"message": finding["message"], "advice": finding["advice"]} for finding in audit.get("preflight", ())]
-    return found + [{"message": "About the attacks:", "advice": line} for line in audit.get("masking", ())]
+    lines = [{"message": finding["message"], "advice": finding["advice"]} for finding in audit.get("preflight", ())]
+    return lines + [{"message": "About the attacks:", "advice": line} for line in audit.get("masking", ())]

@@ -100,8 +100,8 @@ def write_page(
     With `assets` "beside", plotly's script goes next to it, once for all pages there.
     """
     path = Path(path)
-    found = [audit if isinstance(audit, dict) else read_audit(audit) for audit in audits]
-    text = render_page(found, differences=differences, notes=notes, assets=assets)
+    contents = [audit if isinstance(audit, dict) else read_audit(audit) for audit in audits]
+    text = render_page(contents, differences=differences, notes=notes, assets=assets)
     if assets == "beside":
         write_script(path.parent / SCRIPT)
     write_text(path, text)

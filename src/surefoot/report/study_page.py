@@ -57,30 +57,30 @@ def trade_off_of(table: dict[str, Any]) -> list[Drawing]:
 
 def differences_of(table: dict[str, Any]) -> list[Drawing]:
     """For every column the paired differences from the baseline, where two seeds or more can show one."""
-    found = []
-    for place, column in enumerate(table["columns"]):
+    drawings = []
+    for index, column in enumerate(table["columns"]):
         rows = {}
         for row in table["rows"]:
-            cell = row["cells"][place]
+            cell = row["cells"][index]
             if cell and cell["difference"] and cell["difference"]["low"] is not None:
                 rows[f"{label(row['key'])} ({cell['difference']['seeds']} seeds)"] = cell["difference"]
         if rows:
             said = f"Each method minus {table['baseline']}, paired over seeds, with its 95 % interval; hollow: within noise."
             figure = method_differences_figure(rows, column["title"])
-            found.append(drawing(f"differences-{place}", column["title"], said, figure))
-    return found
+            drawings.append(drawing(f"differences-{index}", column["title"], said, figure))
+    return drawings
 
 
 def slopes_of(table: dict[str, Any]) -> list[Drawing]:
     """Where a study has several configurations: each from the baseline to the method that comes last, for the first column."""
     if len(table["axes"]) < 2 or "method" not in table["axes"] or table["baseline"] is None:
         return []
-    place, lines = table["axes"].index("method"), []
+    axis, lines = table["axes"].index("method"), []
     by_configuration: dict[tuple[str, ...], dict[str, float]] = {}
     for row in table["rows"]:
         if row["cells"] and row["cells"][0]:
-            others = tuple(part for number, part in enumerate(row["key"]) if number != place)
-            by_configuration.setdefault(others, {})[row["key"][place]] = row["cells"][0]["mean"]
+            others = tuple(part for number, part in enumerate(row["key"]) if number != axis)
+            by_configuration.setdefault(others, {})[row["key"][axis]] = row["cells"][0]["mean"]
     for others, methods in by_configuration.items():
         last = next((name for name in reversed(methods) if name != table["baseline"]), None)
         if table["baseline"] in methods and last is not None:

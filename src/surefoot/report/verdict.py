@@ -81,21 +81,21 @@ def verdict(audit: Audit) -> list[str]:
     ]
     band = f"{percent(low_high[0])} to {percent(low_high[1])}"
     if too_few(audit):
-        found = f"ECE {percent(ece['value'])}; perfect calibration would show {band} here."
-        said.append(f"Too few images to judge its confidence: {found}")
+        sentence = f"ECE {percent(ece['value'])}; perfect calibration would show {band} here."
+        said.append(f"Too few images to judge its confidence: {sentence}")
     elif calibrated(audit):
         said.append(f"Its confidence can be believed: ECE {percent(ece['value'])}; perfect calibration would show {band} here.")
     else:
-        found = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
-        said.append(f"{capital(misjudged(audit))}: {found}")
+        sentence = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
+        said.append(f"{capital(misjudged(audit))}: {sentence}")
     said += temperature_words(audit)
     if audit.get("corruptions"):
         name, drop = worst_corruption(audit)
         mean = audit["corruptions"]["mean_accuracy"]["value"]
         most = f"; it loses most on {spoken(name)}, {points(drop)}" if drop > 0 else ""
         said.append(f"Corrupted pictures: {percent(mean)} right on average{most}.")
-    for attack, found in audit.get("attacks", {}).items():
-        rate = found["success_rate"]["value"]
+    for attack, result in audit.get("attacks", {}).items():
+        rate = result["success_rate"]["value"]
         if rate is not None:  # as where no prediction was right to begin with
             said.append(f"{capital(the_attack(attack))} turns {percent(rate)} of its right predictions into wrong ones.")
     return said
@@ -103,16 +103,16 @@ def verdict(audit: Audit) -> list[str]:
 
 def temperature_words(audit: Audit) -> list[str]:
     """What a temperature would do, and whether that lasts when the picture gets worse."""
-    found = audit.get("temperature")
-    if not found:
+    scaling = audit.get("temperature")
+    if not scaling:
         return []
     shown = temperatures(audit)
-    before, after = audit["calibration"]["ece"]["value"], found["calibration"]["ece"]["value"]
-    said = f"Temperature {shown} (from {found['fitted_on']}) takes ECE from {percent(before)} to {percent(after)}"
-    if found.get("corrupted_ece") is not None:
+    before, after = audit["calibration"]["ece"]["value"], scaling["calibration"]["ece"]["value"]
+    said = f"Temperature {shown} (from {scaling['fitted_on']}) takes ECE from {percent(before)} to {percent(after)}"
+    if scaling.get("corrupted_ece") is not None:
         said += (
-            f", and on corrupted pictures from {percent(found['corrupted_ece']['value'])} to "
-            f"{percent(found['corrupted_scaled_ece']['value'])}"
+            f", and on corrupted pictures from {percent(scaling['corrupted_ece']['value'])} to "
+            f"{percent(scaling['corrupted_scaled_ece']['value'])}"
         )
     return [f"{said}."]
 
@@ -143,7 +143,7 @@ def worst_family(audit: Audit) -> tuple[str, float] | None:
 
 def strongest_attack(audit: Audit) -> str | None:
     """The attack that succeeds most often; None where none was tried, or no prediction was right before."""
-    rates = {name: found["success_rate"]["value"] for name, found in (audit.get("attacks") or {}).items()}
+    rates = {name: result["success_rate"]["value"] for name, result in (audit.get("attacks") or {}).items()}
     known = {name: rate for name, rate in rates.items() if rate is not None}
     return max(known, key=lambda name: known[name]) if known else None
 
@@ -168,36 +168,36 @@ def cards(audit: Audit) -> list[Card]:
     low, high = scores["ece_if_calibrated"]
     band = f"a perfectly calibrated model would show {percent(low)} to {percent(high)} here"
     judged = "" if too_few(audit) else "good" if calibrated(audit) else "poor"
-    found = [
+    shown = [
         card(find("accuracy").label, scores["accuracy"], "right on images as they are"),
         card(f"calibration error ({find('ece').label})", scores["ece"], band, judged),
     ]
     if "corruptions" not in audit:
         scaled = (audit.get("temperature") or {}).get("calibration")
         if scaled:
-            found.append(card(find("scaled_ece").label, scaled["ece"], find("scaled_ece").meaning))
+            shown.append(card(find("scaled_ece").label, scaled["ece"], find("scaled_ece").meaning))
         value, low, high = (f"{scores['brier'][key]:.3f}" for key in ("value", "low", "high"))
-        found.append(Card(find("brier").label, value, f"{low} to {high}", find("brier").meaning))
+        shown.append(Card(find("brier").label, value, f"{low} to {high}", find("brier").meaning))
         ranks = find("auroc")
         if scores["auroc"]["value"] is None:
             every = "right" if scores["accuracy"]["value"] else "wrong"
-            return [*found, Card(ranks.label, "not defined", f"all predictions are {every}", ranks.meaning)]
-        return [*found, card(ranks.label, scores["auroc"], ranks.meaning)]
+            return [*shown, Card(ranks.label, "not defined", f"all predictions are {every}", ranks.meaning)]
+        return [*shown, card(ranks.label, scores["auroc"], ranks.meaning)]
     able = better_than_chance(audit)  # what guesses does not lose by damage: that is no merit
     if worse := audit.get("corruptions"):
         mean, clean = worse["mean_accuracy"], scores["accuracy"]["value"]
         kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
         damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
-        found.append(card(path_label("corruptions.mean_accuracy"), mean, damage, tone(clean - mean["value"]) if able else ""))
+        shown.append(card(path_label("corruptions.mean_accuracy"), mean, damage, tone(clean - mean["value"]) if able else ""))
         if worst := worst_family(audit):
             family, drop = worst
             accuracy = worse["families"][family]["accuracy"]
-            found.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
+            shown.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
         broken = f"right predictions that {the_attack(name)} turns wrong"
-        found.append(card(f"attack {find('success_rate').label}", rate, broken, tone(rate["value"] / 3) if able else ""))
-    return found
+        shown.append(card(f"attack {find('success_rate').label}", rate, broken, tone(rate["value"] / 3) if able else ""))
+    return shown
 
 
 def card(name: str, number: dict[str, Any], meaning: str, tone: str = "") -> Card:

@@ -83,8 +83,8 @@ def train_distributed(recipe: Recipe, folder: Path, device: str, processes: int)
     given = folder.with_suffix(".yaml")
     write_text(given, recipe.to_yaml())
     command = [sys.executable, "-P", "-m", "surefoot", "train", "--recipe", str(given), "--allow-code", "--quiet"]
-    place = ["--output", str(folder), "--device", device, "--processes", str(processes)]
-    code = subprocess.run([*command, *place], check=False).returncode
+    options = ["--output", str(folder), "--device", device, "--processes", str(processes)]
+    code = subprocess.run([*command, *options], check=False).returncode
     if code:
         raise SurefootError(f"Training by {processes} processes ended with code {code}.")
 

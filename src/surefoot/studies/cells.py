@@ -116,7 +116,7 @@ def check_method(study: Study, method: str, root: str | Path | None) -> None:
 
 
 def recipe_of(study: Study, labels: Labels, seed: int, root: str | Path | None) -> Recipe:
-    """The recipe at one place of the grid."""
+    """The recipe of one cell of the grid."""
     sections = (study.data[labels["data"]], study.models[labels["model"]], study.methods[labels["method"]])
     data, model, objective = ({"name": s} if isinstance(s, str) else dict(s) for s in sections)
     objective = {**study.objective_options.get(objective.get("name", ""), {}), **objective}

@@ -21,7 +21,7 @@ from ..errors import SurefootError, require
 from ..files import inside, write_json, write_text
 from ..registry import Registry
 
-# What a worker is told, and how it came out: plain values that go into a file and to another machine, without torch.
+# What a worker is given, and how it came out: plain values that go into a file and to another machine, without torch.
 
 
 DONE, FAILED = b"done\n", b"failed\n"  # what a worker says when a job has ended
@@ -219,9 +219,9 @@ def last_line(log: Path) -> str:
 
 def find_engine(name: str, jobs: int, **options: float) -> Engine:
     """The engine called `name`."""
-    found = ENGINES.load(name)
+    factory = ENGINES.load(name)
     try:
-        engine: Engine = found(jobs=jobs, **options)
+        engine: Engine = factory(jobs=jobs, **options)
     except TypeError as error:
         raise SurefootError(f"Engine '{name}' does not take {', '.join(options)}.") from error
     return engine

@@ -28,7 +28,7 @@ COLUMNS = {path_label(path): path for path in FIRST}  # what people ask for firs
 def audit_row(audit: Audit) -> Row:
     """The numbers people ask for first."""
     row: Row = {column: attrgetter(path)(audit) for column, path in COLUMNS.items()}
-    return row | {path_label(f"attacks.{name}.success_rate"): found.success_rate for name, found in audit.attacks.items()}
+    return row | {path_label(f"attacks.{name}.success_rate"): result.success_rate for name, result in audit.attacks.items()}
 
 
 def table(audits: Iterable[tuple[str, Audit]]) -> dict[str, Row]:

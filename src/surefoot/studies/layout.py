@@ -28,7 +28,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Column:
-    """A metric, perhaps at one place of the axis that was moved into the columns."""
+    """A metric, perhaps at one label of the axis that was moved into the columns."""
 
     metric: Metric
     name: str
@@ -39,7 +39,7 @@ class Column:
         shown = f"{self.metric.title} {self.metric.arrow}".strip()
         return shown if self.across is None else f"{self.across}: {shown}"
 
-    def place(self, key: Key) -> Key:
+    def full_key(self, key: Key) -> Key:
         """The labels of the number in this column and in the row of `key`."""
         return key if self.across is None else (*key, self.across)
 
@@ -69,7 +69,7 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
     results, across = Snapshot(results), study.table.across
     axes = tuple(axis for axis in AXES if axis != across and (axis == "method" or varies(cells, axis)))
     every = axes if across is None else (*axes, across)  # what names a number, in a row and a column
-    places = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
+    labels_across = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
     names = study.table.columns or default_columns(study, cells, results)
     values = {name: collect(cells, results, every, name) for name in names}
     shared = {axis: label for axis, label in cells[0].labels.items() if axis not in every}  # by all cells, not by the whole
@@ -77,21 +77,23 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
     bases = {name: collect(beside, results, every, name) for name in names}
     best = {name: best_keys(values[name], every, of_column(name)) for name in names}
     keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
-    wanted = tuple(Column(of_column(name), name, place) for place in places for name in names)
-    columns = tuple(each for each in wanted if any(each.place(key) in values[each.name] for key in keys)) or wanted
+    wanted = tuple(Column(of_column(name), name, label) for label in labels_across for name in names)
+    columns = tuple(each for each in wanted if any(each.full_key(key) in values[each.name] for key in keys)) or wanted
     common = {axis: str(label) for axis, label in cells[0].labels.items()}  # where an axis does not vary
     rows: dict[Key, list[Entry | None]] = {key: [] for key in keys}
     for column in columns:
-        found = values[column.name]
+        by_key = values[column.name]
         for key in keys:
-            place = column.place(key)
-            mine = found.get(place)
-            reference = with_method(place, every, study.baseline) if study.baseline else place
-            base = bases[column.name].get(reference) if reference != place else None
+            full_key = column.full_key(key)
+            mine = by_key.get(full_key)
+            reference = with_method(full_key, every, study.baseline) if study.baseline else full_key
+            base = bases[column.name].get(reference) if reference != full_key else None
             difference = paired_difference(mine, base) if mine and base else None
-            labels = common | dict(zip(every, place, strict=True))
+            labels = common | dict(zip(every, full_key, strict=True))
             said = published_for(study, labels, column.name) if study.same_setting else None
-            rows[key].append(Entry(spread(list(mine.values())), difference, place in best[column.name], said) if mine else None)
+            rows[key].append(
+                Entry(spread(list(mine.values())), difference, full_key in best[column.name], said) if mine else None
+            )
     done = sum(not results.missing(cell) for cell in cells)
     undefined = tuple(name for name in names if any(is_undefined(results, cell, name) for cell in cells))
     known = default_columns(study, cells, results)
@@ -149,15 +151,15 @@ def is_undefined(results: Results, cell: Cell, name: str) -> bool:
     return (results.metrics(cell, label) or {}).get(metric, 0.0) is None
 
 
-def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: Metric) -> set[Key]:
+def best_keys(by_key: dict[Key, dict[int, float]], axes: Sequence[str], metric: Metric) -> set[Key]:
     """The best row of each configuration, as far as the shown digits tell; none where there is nothing to compare."""
     if metric.better == NEITHER or "method" not in axes:
         return set()
-    place = list(axes).index("method")
+    axis = list(axes).index("method")
     groups: dict[Key, dict[Key, float]] = {}
-    for key, values in found.items():
+    for key, values in by_key.items():
         mean = round(spread(list(values.values())).mean, metric.digits)
-        groups.setdefault((*key[:place], *key[place + 1 :]), {})[key] = mean
+        groups.setdefault((*key[:axis], *key[axis + 1 :]), {})[key] = mean
     out = set()
     for group in groups.values():
         top = (max if metric.better == UP else min)(group.values())
@@ -166,7 +168,7 @@ def best_keys(found: dict[Key, dict[int, float]], axes: Sequence[str], metric: M
 
 
 def published_for(study: Study, labels: Mapping[str, str], name: str) -> tuple[float, float | None] | None:
-    """The paper's own figure for a metric at a place of the grid."""
+    """The paper's own figure for a metric in a cell of the grid."""
     for row in study.published:
         if name in row and all(str(row[axis]) == label for axis, label in labels.items() if axis in row):
             return as_pair(row[name])
@@ -182,11 +184,11 @@ def as_pair(value: object) -> tuple[float, float | None]:
 
 def default_columns(study: Study, cells: Sequence[Cell], results: Results) -> tuple[str, ...]:
     """Everything that was measured, in the order of the study."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for label in study.measure:
         for cell in cells:
-            found |= dict.fromkeys(f"{label}.{name}" for name in results.metrics(cell, label) or {})
-    return tuple(found)
+            names |= dict.fromkeys(f"{label}.{name}" for name in results.metrics(cell, label) or {})
+    return tuple(names)
 
 
 # How often each method is the best over all configurations of model and data (macs 5.2).
@@ -204,17 +206,17 @@ class Wins:
 
 def count_wins(cells: Sequence[Cell], results: Results, metric: str) -> Wins:
     """Wins and ties by the mean over seeds, in configurations where every method has a result."""
-    found = collect(cells, results, AXES, metric)
+    values = collect(cells, results, AXES, metric)
     methods = list(dict.fromkeys(str(cell.labels["method"]) for cell in cells))
-    place = AXES.index("method")
+    axis = AXES.index("method")
     by_configuration: dict[tuple[str, ...], set[str]] = {}
-    for key in found:
-        by_configuration.setdefault(key[:place], set()).add(key[place])
+    for key in values:
+        by_configuration.setdefault(key[:axis], set()).add(key[axis])
     complete = {key for key, present in by_configuration.items() if present == set(methods)}
     winners: dict[tuple[str, ...], list[str]] = {}
-    for key in best_keys(found, AXES, of_column(metric)):
-        if key[:place] in complete:
-            winners.setdefault(key[:place], []).append(key[place])
+    for key in best_keys(values, AXES, of_column(metric)):
+        if key[:axis] in complete:
+            winners.setdefault(key[:axis], []).append(key[axis])
     wins, ties = dict.fromkeys(methods, 0), dict.fromkeys(methods, 0)
     for best in winners.values():
         for method in best:

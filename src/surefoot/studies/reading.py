@@ -41,31 +41,31 @@ def read_study(name: str, scale: str, changes: Mapping[str, Any] | None = None, 
         raise UnknownName("scale", scale, SCALES)
     if allow_code and is_shipped(name):
         raise SurefootError(f"allow_code (--allow-code) is for a study file of one's own, and '{name}' came with the package.")
-    found = at_scale(read_file(name, allow_code=allow_code), scale)
+    content = at_scale(read_file(name, allow_code=allow_code), scale)
     if not (allow_code or is_shipped(name)):
-        found = without_fetching(f"Study '{name}'", found)
-    return check_study(name, {**found, **(changes or {})})
+        content = without_fetching(f"Study '{name}'", content)
+    return check_study(name, {**content, **(changes or {})})
 
 
 def is_shipped(name: str) -> bool:
     return find_study(name).parent == SHIPPED
 
 
-def without_fetching(source: str, found: Mapping[str, Any]) -> dict[str, Any]:
+def without_fetching(source: str, content: Mapping[str, Any]) -> dict[str, Any]:
     """A study whose data and models are on this machine; what would be fetched is refused.
 
     Its data are not downloaded, nor are those of measurements, which follow them.
     """
-    data = {label: named(section) for label, section in mapping(found.get("data")).items() if named(section)}
-    models = [named(section) for section in mapping(found.get("models")).values()]
-    for options in map(mapping, mapping(found.get("measure")).values()):
+    data = {label: named(section) for label, section in mapping(content.get("data")).items() if named(section)}
+    models = [named(section) for section in mapping(content.get("models")).values()]
+    for options in map(mapping, mapping(content.get("measure")).values()):
         for section in (options, *map(mapping, mapping(options.get("surrogates")).values())):
             local_data(source, named(section.get("data")), has_flags=False)
             models.append(named(section.get("model")))
     for section in models:
         refuse_remote_model(source, section, has_flags=False)
     here = {label: {**local_data(source, section, has_flags=False), "download": False} for label, section in data.items()}
-    return {**found, "data": {**found["data"], **here}} if here else dict(found)
+    return {**content, "data": {**content["data"], **here}} if here else dict(content)
 
 
 def named(section: Any) -> dict[str, Any]:
@@ -97,18 +97,18 @@ def read_file(name: str, extended_by: tuple[Path, ...] = (), *, allow_code: bool
         check_keys(f"key of scale '{scale}'", changed or {}, [*Study.model_fields, "measure_options"])
     parent = given.pop("extends", None)
     if parent is None:
-        found = given
+        whole = given
     else:
         beside = path.parent / f"{parent}.yaml"
         above = str(beside) if beside.is_file() else str(parent)
-        found = merged(read_file(above, (*extended_by, path.resolve()), allow_code=allow_code), given)
-    check_labels(name, given, found)
-    return found
+        whole = merged(read_file(above, (*extended_by, path.resolve()), allow_code=allow_code), given)
+    check_labels(name, given, whole)
+    return whole
 
 
-def check_labels(name: str, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def check_labels(name: str, given: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
     """What a file changes by label must be somewhere in the study, at whatever scale: other options would reach nothing."""
-    everywhere = [found, *(scale for scale in (found.get("scales") or {}).values() if scale)]
+    everywhere = [whole, *(scale for scale in (whole.get("scales") or {}).values() if scale)]
     grid = set().union(*map(labels_of, everywhere))
     measured = set(MEASUREMENTS.names)
     for each in everywhere:

@@ -106,15 +106,15 @@ def plain_cell(entry: Entry | None, metric: Metric) -> dict[str, Any] | None:
     """One number as values and as it is shown."""
     if entry is None:
         return None
-    found, away = entry.spread, entry.difference
+    own, away = entry.spread, entry.difference
     between = None
     if away is not None:
         ends = {"low": away.low, "high": away.high} if away.count > 1 else {"low": None, "high": None}
         between = {"value": away.mean, **ends, "within_noise": away.within_noise, "seeds": away.count}
-    deviation = None if math.isnan(found.deviation) else number(found.deviation, metric, beside=found.mean)
+    deviation = None if math.isnan(own.deviation) else number(own.deviation, metric, beside=own.mean)
     return {
-        "mean": found.mean,
-        "shown": number(found.mean, metric),
+        "mean": own.mean,
+        "shown": number(own.mean, metric),
         "spread": deviation,
         "mark": mark_of(away),
         "best": entry.best,
@@ -131,11 +131,11 @@ def differences(table: Table) -> str:
     lines = [f"**Differences from {table.baseline}, paired over seeds, with 95 % t intervals**", "", line(titles)]
     lines.append(line(["---"] * len(table.axes) + ["---:"] * (1 + len(table.columns))))
     for key, entries in table.rows.items():
-        found = [entry.difference if entry else None for entry in entries]
-        if not any(found):
+        by_column = [entry.difference if entry else None for entry in entries]
+        if not any(by_column):
             continue
         shown = []
-        for difference, column in zip(found, table.columns, strict=True):
+        for difference, column in zip(by_column, table.columns, strict=True):
             if difference is None:
                 shown.append("-")
             else:
@@ -144,7 +144,7 @@ def differences(table: Table) -> str:
                 value, low, high = (number(end, column.metric, "+", largest) for end in ends)
                 interval = f" ({low} to {high})" if difference.count > 1 else ""
                 shown.append(f"{value}{interval} {mark_of(difference)}".strip())
-        counts = {difference.count for difference in found if difference is not None}
+        counts = {difference.count for difference in by_column if difference is not None}
         seeds = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
         lines.append(line([*key, seeds, *shown]))
     return "\n".join(lines) + "\n" if len(lines) > 4 else ""
@@ -175,12 +175,12 @@ def published_apart(study: Study) -> dict[str, Any] | None:
 
 def published_text(study: Study) -> str:
     """The paper's own figures apart from ours, as Markdown."""
-    found = published_apart(study)
-    if found is None:
+    table = published_apart(study)
+    if table is None:
         return ""
-    head = line([*found["axes"], *found["columns"]])
-    below = line(["---"] * len(found["axes"]) + ["---:"] * len(found["columns"]))
-    return "\n".join([f"**{found['title']}**", "", head, below, *map(line, found["rows"])]) + "\n"
+    head = line([*table["axes"], *table["columns"]])
+    below = line(["---"] * len(table["axes"]) + ["---:"] * len(table["columns"]))
+    return "\n".join([f"**{table['title']}**", "", head, below, *map(line, table["rows"])]) + "\n"
 
 
 def comma_separated(table: Table) -> str:

@@ -41,8 +41,8 @@ def plan(cells: list[Cell], results: Results, work: Path, threads: int, device: 
     for cell in cells:
         missing = results.missing(cell)
         if missing and cell.name not in jobs:
-            place = {"threads": threads, "device": device, "processes": processes}
-            jobs[cell.name] = job_of(cell, missing, results.folder, work, **place)
+            resources = {"threads": threads, "device": device, "processes": processes}
+            jobs[cell.name] = job_of(cell, missing, results.folder, work, **resources)
     return list(jobs.values())
 
 
@@ -59,7 +59,7 @@ def run_study(
     save: Callable[[], None] = lambda: None,
     progress: bool = False,
 ) -> Report:
-    """Compute what is missing; a cell that fails is told with its log and stops no other.
+    """Compute what is missing; a cell that fails is reported with its log and stops no other.
 
     `save` is called at first and whenever a cell has ended, so that a study which is stopped leaves its tables.
     """

@@ -50,9 +50,9 @@ class Study(BaseModel):
     measure: dict[str, dict[str, Any]]
     select: str | None = None  # the metric that chooses among methods, on validation only
     table: Layout = Layout()
-    published: tuple[dict[str, Any], ...] = ()  # labels of a place, and the paper's `87.6` or `[87.6, 0.5]` for metrics
+    published: tuple[dict[str, Any], ...] = ()  # labels of a cell, and the paper's `87.6` or `[87.6, 0.5]` for metrics
     same_setting: bool = False  # whether the paper's figures may stand beside ours
-    differs: str | None = None  # what is not the same all the same, told below figures that stand beside ours
+    differs: str | None = None  # what is not the same all the same, said below figures that stand beside ours
 
 
 def check_study(name: str, given: Mapping[str, Any]) -> Study:

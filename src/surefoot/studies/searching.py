@@ -51,17 +51,17 @@ def random_methods(objective: str, grid: Mapping[str, Sequence[Any]], count: int
     free = {} if grid else searchable(objective)
     require(bool(grid or free), "objective", "one with numbers to search", objective)
     draws = random.Random(derive(seed, objective, "search"))
-    found: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
     for _ in range(100 * count):
         point = {name: draws.choice(list(values)) for name, values in grid.items()}
         point |= {name: float(f"{value * FACTOR ** draws.uniform(-1, 1):.3g}") for name, value in free.items()}
         label, section = method(objective, point)
         if fits(objective, point):
-            found[label] = section
-        if len(found) == count:
+            methods[label] = section
+        if len(methods) == count:
             break
-    require(bool(found), "grid", f"values that {objective} takes", dict(grid))
-    return found
+    require(bool(methods), "grid", f"values that {objective} takes", dict(grid))
+    return methods
 
 
 def fits(objective: str, point: Mapping[str, Any]) -> bool:
@@ -119,9 +119,9 @@ def choose(study: Study, cells: Sequence[Cell], results: Results) -> Choice | No
     shared = set.intersection(*map(set, by_method.values())) if by_method else set()
     if not shared:
         return None
-    means = {method: fmean(values[place] for place in shared) for method, values in by_method.items()}
+    means = {method: fmean(values[key] for key in shared) for method, values in by_method.items()}
     order = sorted(means.items(), key=lambda item: item[1], reverse=of_column(study.select).better == UP)
-    seeds, configurations = len({place[-1] for place in shared}), len({place[:-1] for place in shared})
+    seeds, configurations = len({key[-1] for key in shared}), len({key[:-1] for key in shared})
     over = "one seed, which cannot tell it from noise" if seeds == 1 else f"mean over {seeds} seeds"
     over += f" and {configurations} configurations" if configurations > 1 else ""
     return Choice(study.select, order[0][0], study.methods[order[0][0]], tuple(order), over)

@@ -24,8 +24,8 @@ def setting_of(cells: Sequence[Cell], results: Results) -> tuple[str, ...]:
     elif shared(cell.recipe.training["epochs"] for cell in cells):
         words.append(f"{epochs} epoch{'s' * (epochs != 1)}")
     lines = [f"Setting: {', '.join(words)}."] if words else []
-    told = {label: changed(options, default_options(name)) for label, (name, options) in first.measure.items()}
-    measured = [f"{label} with {in_words(options)}" for label, options in told.items() if options]
+    by_label = {label: changed(options, default_options(name)) for label, (name, options) in first.measure.items()}
+    measured = [f"{label} with {in_words(options)}" for label, options in by_label.items() if options]
     lines += [f"Measured: {'; '.join(measured)}."] if measured else []
     threads = {results.read(cell.name).get("training", {}).get("threads") for cell in cells} - {None}
     if len(threads) > 1:

@@ -35,11 +35,11 @@ from .results import Results
 SAMPLE_SEED = 0  # every cell sees the same test images, so that differences are paired
 
 
-def job_of(cell: Cell, labels: list[str], results: Path, work: Path, **place: Any) -> Job:
+def job_of(cell: Cell, labels: list[str], results: Path, work: Path, **resources: Any) -> Job:
     """The job that is left of a cell."""
     measure = {label: cell.measure[label] for label in labels}
     folders = (str(results.resolve()), str(work.resolve()))
-    return Job(cell.name, cell.recipe.to_yaml(), str(cell.labels["data"]), cell.trained, measure, *folders, **place)
+    return Job(cell.name, cell.recipe.to_yaml(), str(cell.labels["data"]), cell.trained, measure, *folders, **resources)
 
 
 def run_job(job: Job) -> list[str]:

@@ -58,19 +58,19 @@ class History:
         self._images += images
         self._bar.advance(self._task)
 
-    def end_epoch(self, found: Epoch, images_per_second: float) -> None:
+    def end_epoch(self, measured: Epoch, images_per_second: float) -> None:
         """Close an epoch: means over all processes, a line on the screen, a record for file and tracker."""
         means = torch.stack([total / self._images for total in self._sums.values()])
         if self._accelerator.num_processes > 1:
             means = self._accelerator.reduce(means, "mean")
         parts = dict(zip(self._sums, means.tolist(), strict=True))
-        record = {"epoch": len(self.epochs) + 1, **parts, **found, "images_per_second": round(images_per_second, 1)}
+        record = {"epoch": len(self.epochs) + 1, **parts, **measured, "images_per_second": round(images_per_second, 1)}
         self.epochs.append(record)
         self._sums, self._images = {}, 0
         if self._accelerator.trackers:
             self._accelerator.log(record, step=record["epoch"])
         shown = "  ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in parts.items() if name != "loss")
-        judged = f"validation {found['validation_accuracy']:.1%}, ECE {found['validation_ece']:.1%}"
+        judged = f"validation {measured['validation_accuracy']:.1%}, ECE {measured['validation_ece']:.1%}"
         line = f"epoch {record['epoch']}/{self._total}  {judged}  {images_per_second:.0f} images/s  {shown}"
         self._bar.update(self._task, description=line)
         if self._log and self._bar.disable:  # a log file: a line for each epoch, as it ends
@@ -107,10 +107,10 @@ def save_state(folder: Path, engine: Engine, progress: Progress) -> None:
 def load_state(folder: Path, engine: Engine) -> Progress | None:
     """Put the newest whole state back; None if there is none."""
     for path in state_files(folder):
-        found = read_state(path)
-        if found is None:
+        state = read_state(path)
+        if state is None:
             continue
-        tensors, header = found
+        tensors, header = state
         for name, module in engine.modules.items():
             module.load_state_dict({k.removeprefix(f"{name}."): v for k, v in tensors.items() if k.startswith(f"{name}.")})
         restore_optimiser(engine.plain_optimiser, tensors, header["numbers"])
@@ -137,11 +137,11 @@ def read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
-    """Momentum and the like, by the place of the parameter."""
+    """Momentum and the like, by the index of the parameter."""
     state: dict[int, dict[str, Any]] = {}
-    for place, value in {**tensors, **numbers}.items():
-        if place.startswith("optimiser."):
-            _, index, key = place.split(".", 2)
+    for name, value in {**tensors, **numbers}.items():
+        if name.startswith("optimiser."):
+            _, index, key = name.split(".", 2)
             state.setdefault(int(index), {})[key] = value
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 

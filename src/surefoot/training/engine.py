@@ -67,7 +67,7 @@ class Engine:
 
     @property
     def share(self) -> Tensor:
-        """This process's places in a global batch."""
+        """This process's indices in a global batch."""
         return share_of(self.batch_size, self.rank, self.processes, self.accumulation)
 
     @property
@@ -82,8 +82,8 @@ class Engine:
     @property
     def modules(self) -> dict[str, nn.Module]:
         """What has a state."""
-        found: dict[str, nn.Module] = {"model": self.model, "objective": self.objective}
-        return found | ({"average": self.average.module} if self.average is not None else {})
+        modules: dict[str, nn.Module] = {"model": self.model, "objective": self.objective}
+        return modules | ({"average": self.average.module} if self.average is not None else {})
 
     def predictor(self) -> nn.Module:
         return self.objective.predictor(self.judged)
@@ -101,27 +101,27 @@ class Engine:
             images = images.contiguous(memory_format=torch.channels_last)
         reseed(images.device, self.seed, epoch, number, rank, "model")  # dropout and the like
         self.schedule.step_update(done)
-        found = []
-        for place, (some, labels) in enumerate(
+        by_part = []
+        for part, (some, labels) in enumerate(
             zip(images.chunk(self.accumulation), batch.labels.chunk(self.accumulation), strict=True)
         ):
-            with self.syncing(place), sharded(rank, processes):
+            with self.syncing(part), sharded(rank, processes):
                 with locating(epoch, number):
-                    terms = self.step(some, labels, generator(self.seed, epoch, number, place, "objective"))
+                    terms = self.step(some, labels, generator(self.seed, epoch, number, part, "objective"))
                     check_finite(terms)
                 self.accelerator.backward(terms.total / self.accumulation)
-            found.append(terms)
+            by_part.append(terms)
         if self.clip_norm is not None:
             self.accelerator.clip_grad_norm_(self.step.parameters(), self.clip_norm)
         self.optimiser.step()
         self.optimiser.zero_grad()
         if self.average is not None:
             self.average.update(self.model, step=done + 1)
-        return found[0] if len(found) == 1 else mean_terms(found)
+        return by_part[0] if len(by_part) == 1 else mean_terms(by_part)
 
-    def syncing(self, place: int) -> AbstractContextManager[Any]:
+    def syncing(self, part: int) -> AbstractContextManager[Any]:
         """Gradients are averaged over processes at the last part of a batch only."""
-        last = place == self.accumulation - 1
+        last = part == self.accumulation - 1
         return nullcontext() if last else self.accelerator.no_sync(self.step)
 
     def end_epoch(self) -> None:
@@ -190,8 +190,8 @@ def locating(epoch: int, number: int) -> Iterator[None]:
         ) from error
 
 
-def mean_terms(found: list[Terms]) -> Terms:
+def mean_terms(by_part: list[Terms]) -> Terms:
     """The terms of a batch that was computed in parts."""
-    parts = {name: torch.stack([terms.parts[name] for terms in found]).mean() for name in found[0].parts}
-    total = torch.stack([terms.total.detach() for terms in found]).mean()
-    return Terms(total, parts, torch.cat([terms.logits.detach() for terms in found]))
+    parts = {name: torch.stack([terms.parts[name] for terms in by_part]).mean() for name in by_part[0].parts}
+    total = torch.stack([terms.total.detach() for terms in by_part]).mean()
+    return Terms(total, parts, torch.cat([terms.logits.detach() for terms in by_part]))

@@ -75,14 +75,14 @@ def fit(
     check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep, clip_norm)
     objective.prepare(model.num_classes, model.feature_dim)
     given["augmentation"] = data.augmentation if augmentation is None else augmentation
-    place = pick_device(device)
-    given["precision"] = choose_precision(precision, place)[0]  # as the recipe will say
+    torch_device = pick_device(device)
+    given["precision"] = choose_precision(precision, torch_device)[0]  # as the recipe will say
     options = {name: given[name] for name in training_option_names()}
     recipe = Recipe.of(model, objective, data, given["augmentation"], options, seed)
     folder = None if output is None else Path(output)
     keep_large_blocks()
     with (
-        accelerated(place, given["precision"], tracker, folder) as accelerator,
+        accelerated(torch_device, given["precision"], tracker, folder) as accelerator,
         global_seed(seed, "training"),
     ):
         if accelerator.num_processes > 1 and isinstance(data.train, IterableSplit):
@@ -118,8 +118,8 @@ def train(engine: Engine, data: Dataset, epochs: int, patience: int | None, fold
                 history.add(engine.update(batch, epoch, number), len(batch))
             engine.end_epoch()
             rate = engine.steps * engine.batch_size / (time.perf_counter() - began)
-            found = validate(engine.predictor(), data, engine.batch_size, device)
-            history.end_epoch({**found, "learning_rate": engine.learning_rate}, rate)
+            validation = validate(engine.predictor(), data, engine.batch_size, device)
+            history.end_epoch({**validation, "learning_rate": engine.learning_rate}, rate)
             state = Progress(epoch + 1, history.epochs, epoch + 1 if is_better(history.epochs) else state.best_epoch)
             if state.best_epoch == state.epoch:
                 engine.best = {key: value.clone() for key, value in engine.judged.state_dict().items()}

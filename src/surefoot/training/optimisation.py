@@ -69,8 +69,8 @@ def build_schedule(
         return CosineLRScheduler(optimiser, falling, warmup_prefix=True, **options)
     milestones = decay_milestones(epochs, decay_epochs) if schedule == "step" else []
     require(0 < decay_rate <= 1, "decay_rate", "above 0 and at most 1", decay_rate)
-    places = [epoch * steps + 1 for epoch in milestones]  # timm compares with the update after this one
-    return MultiStepLRScheduler(optimiser, places, decay_rate, warmup_prefix=False, **options)
+    drops = [epoch * steps + 1 for epoch in milestones]  # timm compares with the update after this one
+    return MultiStepLRScheduler(optimiser, drops, decay_rate, warmup_prefix=False, **options)
 
 
 def decay_milestones(epochs: int, decay_epochs: int | Sequence[int]) -> list[int]:

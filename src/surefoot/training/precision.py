@@ -15,7 +15,7 @@ def choose_precision(precision: str, device: torch.device) -> tuple[str, str]:
     if precision not in PRECISIONS:
         raise UnknownName("precision", precision, PRECISIONS)
     if precision != "auto":
-        return precision, "as asked"
+        return precision, "as given"
     if device.type == "cpu":
         if has_bf16_units():
             return "bf16", "this CPU has units for it"

@@ -92,7 +92,7 @@ def refuse_lost_processes() -> None:
 
 
 def share_of(count: int, rank: int, processes: int, accumulation: int = 1) -> Tensor:
-    """The places of a global batch that belong to a process: its share of each of the parts that are accumulated."""
+    """The indices of a global batch that belong to a process: its share of each of the parts that are accumulated."""
     return torch.arange(count).view(accumulation, processes, -1)[:, rank].flatten()
 
 

@@ -37,20 +37,20 @@ def check_arguments(
     if model.num_classes != data.num_classes:
         raise SurefootError(f"The model has {model.num_classes} classes and the data {data.num_classes}.")
     if len(data.train) < 2 or len(data.validation) == 0:
-        found = f"got {data.train} and {data.validation}"
-        raise SurefootError(f"Training needs at least 2 images to train on and 1 to validate on, {found}.")
+        sizes = f"got {data.train} and {data.validation}"
+        raise SurefootError(f"Training needs at least 2 images to train on and 1 to validate on, {sizes}.")
 
 
 def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch.device) -> Epoch:
     """Accuracy and calibration on the validation split."""
     try:
-        answers = predict(predictor, data.validation.batches(batch_size), device)
+        predictions = predict(predictor, data.validation.batches(batch_size), device)
     except NotFiniteScores as error:  # the last update of the epoch broke the weights, where no loss is left to tell
         raise SurefootError(
             f"On the validation images {error} Lower learning_rate or set clip_norm; the last finished epoch is kept."
         ) from error
-    accuracy = float(answers.correct.double().mean())
-    return {"validation_accuracy": accuracy, "validation_ece": reliability(answers).ece}
+    accuracy = float(predictions.correct.double().mean())
+    return {"validation_accuracy": accuracy, "validation_ece": reliability(predictions).ece}
 
 
 def is_better(history: list[Epoch]) -> bool:

@@ -56,7 +56,7 @@ def histogram(groups: Mapping[str, Numbers], x: str, *, logarithmic: bool = Fals
     every = [value for values in shown.values() for value in values]
     low, high = (min(every), max(every)) if every else (0.0, 1.0)
     width = (high - low) / bins or 1.0
-    middles = [low + (place + 0.5) * width for place in range(bins)]
+    middles = [low + (index + 0.5) * width for index in range(bins)]
     figure = new_figure(f"log10 of {x}" if logarithmic else x, "share of the images", barmode="overlay", bargap=0)
     figure.update_layout(showlegend=len(groups) > 1)
     for (name, values), colour in zip(shown.items(), COLOURS * len(shown), strict=False):
@@ -76,20 +76,20 @@ def histogram(groups: Mapping[str, Numbers], x: str, *, logarithmic: bool = Fals
 
 
 def scatter(x: Sequence[Any], y: Sequence[Any], x_title: str, y_title: str, **layout: Any) -> go.Figure:
-    """A point for each image that has both numbers; hovering gives its place in the batch."""
+    """A point for each image that has both numbers; hovering gives its index in the batch."""
     figure = new_figure(x_title, y_title, showlegend=False, **layout)
-    held = [(a, b, k) for k, (a, b) in enumerate(zip(x, y, strict=True)) if a is not None and b is not None]
-    first, second, places = ([row[column] for row in held] for column in range(3))
+    rows = [(a, b, k) for k, (a, b) in enumerate(zip(x, y, strict=True)) if a is not None and b is not None]
+    first, second, indices = ([row[column] for row in rows] for column in range(3))
     label = "image %{customdata}<br>%{x:.4g}, %{y:.4g}<extra></extra>"
-    figure.add_scatter(x=first, y=second, customdata=places, mode="markers", marker=MARKER, hovertemplate=label)
+    figure.add_scatter(x=first, y=second, customdata=indices, mode="markers", marker=MARKER, hovertemplate=label)
     return figure
 
 
 def diagonal(figure: go.Figure, values: Sequence[Any]) -> None:
     """The line where both numbers are the same."""
-    held = [value for value in values if value is not None]
-    if held:
-        ends = [min(held), max(held)]
+    known = [value for value in values if value is not None]
+    if known:
+        ends = [min(known), max(known)]
         figure.add_scatter(x=ends, y=ends, mode="lines", line={"color": "#888", "dash": "dash", "width": 1}, hoverinfo="skip")
 
 
@@ -100,7 +100,7 @@ def interval_figure(groups: Sequence[Mapping[str, Sequence[Point]]], x: str, y: 
         for (name, row), dash in zip(group.items(), DASHES * len(group), strict=False):
             numbers = [number for _, number in row]
             figure.add_scatter(
-                x=[place for place, _ in row],
+                x=[position for position, _ in row],
                 y=[number["value"] for number in numbers],
                 error_y=error_bars(numbers),
                 mode="lines+markers",
@@ -118,12 +118,12 @@ def apart(groups: Sequence[Mapping[str, Sequence[Point]]]) -> Sequence[Mapping[s
 
 def error_bars(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Error bars from each value to the ends of its interval; none where there is no interval."""
-    above = [max(0.0, number["high"] - number["value"]) if held(number) else None for number in numbers]
-    below = [max(0.0, number["value"] - number["low"]) if held(number) else None for number in numbers]
+    above = [max(0.0, number["high"] - number["value"]) if has_interval(number) else None for number in numbers]
+    below = [max(0.0, number["value"] - number["low"]) if has_interval(number) else None for number in numbers]
     return {"array": above, "arrayminus": below, "thickness": 1, "width": 3}
 
 
-def held(number: Mapping[str, Any]) -> bool:
+def has_interval(number: Mapping[str, Any]) -> bool:
     return all(number.get(key) is not None for key in ("value", "low", "high"))
 
 
@@ -132,7 +132,7 @@ def palette(count: int) -> list[str]:
     return [f"hsl({360 * k / count:.0f}, 65%, {45 + 12 * (k % 2)}%)" for k in range(count)]
 
 
-def places(points: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
+def coordinates(points: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
     """Points as lists of coordinates."""
     return {name: list(column) for name, column in zip("xyz", zip(*points, strict=True), strict=False)}
 

@@ -73,8 +73,8 @@ def method_differences_figure(rows: Mapping[str, Mapping[str, Any]], unit: str) 
 def slopes_figure(lines: Sequence[tuple[str, str, float, str, float]], unit: str) -> go.Figure:
     """A line for each configuration, from (baseline, value) to (method, value): macs Fig. 3."""
     figure = new_figure("", unit)
-    for place, (name, first, before, second, after) in enumerate(lines):
-        colour = COLOURS[place % len(COLOURS)]
+    for index, (name, first, before, second, after) in enumerate(lines):
+        colour = COLOURS[index % len(COLOURS)]
         ends = {"x": [escape(first), escape(second)], "y": [before, after]}
         figure.add_scatter(**ends, mode="lines+markers", name=escape(name), line={"color": colour, "width": 2})
     figure.update_xaxes(type="category")  # names, even where they are numbers

@@ -83,12 +83,12 @@ def landscape_map_figure(result: dict[str, Any]) -> go.Figure:
     ends = {"zmin": min(every), "zmax": max(every)}
     for number, (heights, name, right) in enumerate(zip(result["loss"], result["names"], result["right"], strict=True)):
         axis = str(number + 1) if number else ""
-        place = {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
+        axes = {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
         shown = {"colorscale": "Viridis", "showscale": number == count - 1, "colorbar": {"title": {"text": "loss"}}}
         # rows of z are y: the gradient's direction
-        figure.add_heatmap(x=offsets, y=offsets, z=heights, name=escape(name), **ends, **shown, **place)
+        figure.add_heatmap(x=offsets, y=offsets, z=heights, name=escape(name), **ends, **shown, **axes)
         dot = {"color": "white", "size": 8, "line": {"color": "black", "width": 1}}
-        figure.add_scatter(x=[0], y=[0], mode="markers", marker=dot, hoverinfo="skip", **place)
+        figure.add_scatter(x=[0], y=[0], mode="markers", marker=dot, hoverinfo="skip", **axes)
         title = f"{escape(name)},<br>{'right' if right else 'wrong'}"
         across = {
             "domain": [number / count, (number + 0.88) / count],
@@ -151,7 +151,7 @@ def mapping_bound_figure(result: dict[str, Any]) -> go.Figure:
 
 def spectral_complexity_figure(result: dict[str, Any]) -> go.Figure:
     """Spectral and Frobenius norm of every layer by its number, with log R_f below (macs Def. 4.1)."""
-    names = [f"{place}. {escape(name)}" for place, name in enumerate(result["names"], 1)]
+    names = [f"{number}. {escape(name)}" for number, name in enumerate(result["names"], 1)]
     logarithm = result["log_complexity"]
     title = "layer" if logarithm is None else f"layer; log R_f = {logarithm:.4g}"
     figure = new_figure(title, "norm of the operator", barmode="group", yaxis={"type": "log", "dtick": 1})

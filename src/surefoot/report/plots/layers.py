@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .base import COLOURS, escape, new_figure, palette, places
+from .base import COLOURS, coordinates, escape, new_figure, palette
 
 if TYPE_CHECKING:
     from plotly import graph_objects as go
@@ -33,7 +33,7 @@ def layer_projection_figure(result: dict[str, Any]) -> go.Figure:
                 "name": f"{escape(block)}, {kind}",
             }
             points |= {"text": text, "hovertemplate": "%{text}<extra></extra>"}
-            figure.add_scattergl(**places(result[kind][number]), **points, xaxis=f"x{axis}", yaxis=f"y{axis}")
+            figure.add_scattergl(**coordinates(result[kind][number]), **points, xaxis=f"x{axis}", yaxis=f"y{axis}")
             bare = {"showticklabels": False, "zeroline": False}
             across = {"domain": [number / columns + 0.01, (number + 1) / columns - 0.01], "anchor": f"y{axis}", **bare}
             along = {"domain": [row / 2 + 0.02, row / 2 + 0.48], "anchor": f"x{axis}", **bare}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import require
-from .base import new_figure, palette, places, transposed
+from .base import coordinates, new_figure, palette, transposed
 
 if TYPE_CHECKING:
     from plotly import graph_objects as go
@@ -33,21 +33,21 @@ def plane_figure(result: dict[str, Any], path: dict[str, Any] | None = None, ang
     if flat:
         add_regions(figure, result, colours)
     shade = [colours[label] for label in result["labels"]]
-    scatter(**places(result["features"]), mode="markers", marker={"color": shade, "size": 5}, name="features")
+    scatter(**coordinates(result["features"]), mode="markers", marker={"color": shade, "size": 5}, name="features")
     for key, name, symbol in MARKS:
         points = result[key] if key == "means" else scaled(result[key], extent)
         symbol = symbol if flat else "diamond" if symbol == "triangle-up" else symbol
         marker = {"symbol": symbol, "size": 10, "color": colours, "line": {"color": "black", "width": 1}}
-        scatter(**places(points), mode="markers", marker=marker, name=name)
+        scatter(**coordinates(points), mode="markers", marker=marker, name=name)
     for number in range(len(path["labels"]) if path else 0):
         way = [step[number] for step in path["features"]] if path else []
-        scatter(**places(way), mode="lines+markers", line={"color": "black"}, name="attack", showlegend=number == 0)
+        scatter(**coordinates(way), mode="lines+markers", line={"color": "black"}, name="attack", showlegend=number == 0)
     for low, high in angles["places"] if angles else []:
         ends = [result["features"][end] for end in (low, high) if end >= 0]
         if ends:
             ray = {"color": "red", "width": 1}
             way = [ends[0], [0.0, 0.0], ends[-1]]
-            scatter(**places(way), mode="lines+markers", line=ray, marker={"symbol": "star", "size": 9}, showlegend=False)
+            scatter(**coordinates(way), mode="lines+markers", line=ray, marker={"symbol": "star", "size": 9}, showlegend=False)
     if flat:
         figure.update_layout(xaxis={"range": [-extent, extent]}, yaxis={"range": [-extent, extent], "scaleanchor": "x"})
     return figure
@@ -101,10 +101,10 @@ def loss_field_figure(result: dict[str, Any], path: dict[str, Any] | None = None
                 **tip, ax=x, ay=y, axref="x", ayref="y", text="", showarrow=True, arrowhead=2, arrowcolor="#ddd"
             )
     centre = {"symbol": "x", "size": 13, "color": "white", "line": {"color": "black", "width": 1}}
-    figure.add_scatter(**places([result["centre"]]), mode="markers", marker=centre, name="minimum-loss point")
+    figure.add_scatter(**coordinates([result["centre"]]), mode="markers", marker=centre, name="minimum-loss point")
     for number in range(len(path["labels"]) if path else 0):
         way = [step[number] for step in path["features"]] if path else []
         line = {"color": "orange"}
-        figure.add_scatter(**places(way), mode="lines+markers", line=line, name="attack", showlegend=number == 0)
+        figure.add_scatter(**coordinates(way), mode="lines+markers", line=line, name="attack", showlegend=number == 0)
     figure.update_layout(xaxis={"range": [-extent, extent]}, yaxis={"range": [-extent, extent], "scaleanchor": "x"})
     return figure

@@ -16,15 +16,15 @@ SHOWN = ("accuracy", "ece", "confidence")
 
 def attacks_section(models: Sequence[Model]) -> Section | None:
     """None where nothing was attacked."""
-    held = [model for model in models if model.audit.get("attacks") or model.audit.get("security_curve")]
-    if not held:
+    attacked = [model for model in models if model.audit.get("attacks") or model.audit.get("security_curve")]
+    if not attacked:
         return None
     rows = [
-        {"model": model.name, "attack": attack_name(name), **found}
-        for model in held
-        for name, found in model.audit.get("attacks", {}).items()
+        {"model": model.name, "attack": attack_name(name), **result}
+        for model in attacked
+        for name, result in model.audit.get("attacks", {}).items()
     ]
-    lines = [curve_lines(model, len(held) > 1) for model in held if model.audit.get("security_curve")]
+    lines = [curve_lines(model, len(attacked) > 1) for model in attacked if model.audit.get("security_curve")]
     drawings = []
     if lines:
         said = (
@@ -34,7 +34,7 @@ def attacks_section(models: Sequence[Model]) -> Section | None:
         )
         figure = interval_figure(apart(lines), "largest change of a pixel (of 255)", "share")
         drawings.append(drawing("security", "Security curve", said, figure))
-    masked = [(model.name, line) for model in held for line in model.audit.get("masking", ())]
+    masked = [(model.name, line) for model in attacked for line in model.audit.get("masking", ())]
     values = {"rows": rows, "masked": masked, "several": len(models) > 1}
     return Section("attacks", "When somebody means harm", values, tuple(drawings))
 

@@ -37,13 +37,13 @@ class Section:
 def models_of(audits: Sequence[Audit]) -> list[Model]:
     """Names and colours; a name that comes again gets a number."""
     seen: dict[str, int] = {}
-    found = []
-    for place, audit in enumerate(audits):
+    models = []
+    for index, audit in enumerate(audits):
         name = str(audit["subject"]["name"])
         seen[name] = seen.get(name, 0) + 1
         shown = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        found.append(Model(shown, COLOURS[place % len(COLOURS)], audit))
-    return found
+        models.append(Model(shown, COLOURS[index % len(COLOURS)], audit))
+    return models
 
 
 def geometry_of(model: Model) -> dict[str, Any]:
@@ -73,11 +73,11 @@ class Kind:
 
 def drawings_of(models: Sequence[Model], kinds: Sequence[Kind]) -> list[Drawing]:
     """Model by model, the kinds in their order."""
-    found = []
-    for place, model in enumerate(models):
+    drawings = []
+    for index, model in enumerate(models):
         for kind in kinds:
-            held = geometry_of(model).get(kind.points)
-            if held and (points := kind.part(held)):
+            content = geometry_of(model).get(kind.points)
+            if content and (points := kind.part(content)):
                 title = kind.title + owner(model, models)
-                found.append(drawing(f"{kind.name}-{place}", title, kind.said.format(points), kind.draw(points)))
-    return found
+                drawings.append(drawing(f"{kind.name}-{index}", title, kind.said.format(points), kind.draw(points)))
+    return drawings

@@ -26,18 +26,18 @@ def reliability_section(models: Sequence[Model]) -> Section:
 
 def fitted(model: Model) -> list[float]:
     """The temperatures that were fitted, as they stand in the grid."""
-    found = model.audit.get("temperature")
-    return [round(value, 6) for value in found["temperatures"]] if found else []
+    scaling = model.audit.get("temperature")
+    return [round(value, 6) for value in scaling["temperatures"]] if scaling else []
 
 
 def grids(model: Model) -> dict[str, Any]:
     """The grids of an audit; a grid of the one temperature 1 where there is none."""
     points, scores = model.audit["points"], model.audit["calibration"]
-    found = {key: points[key] for key in KINDS if points.get(key)}
-    if "temperatures" not in found:
+    by_kind = {key: points[key] for key in KINDS if points.get(key)}
+    if "temperatures" not in by_kind:
         bins = {key: [points["reliability"][key]] for key in ("counts", "confidences", "correct")}
-        found["temperatures"] = {"values": [1.0], **bins, "ece": [scores["ece"]["value"]], "nll": [scores["nll"]["value"]]}
-    return found
+        by_kind["temperatures"] = {"values": [1.0], **bins, "ece": [scores["ece"]["value"]], "nll": [scores["nll"]["value"]]}
+    return by_kind
 
 
 def thresholds_section(models: Sequence[Model]) -> Section | None:

@@ -11,7 +11,7 @@ from ...metrics import find
 from .base import Model, Section
 from .corruptions import class_name
 
-SHOWN = 20  # rows before the rest is asked for
+SHOWN = 20  # rows shown before the reader opens the rest
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ FIRST = (Column("class", "text"), Column("images", "count"))
 
 def classes_section(models: Sequence[Model]) -> Section | None:
     """The worst classes as a table, and all of them as rows that the script draws on demand."""
-    held = [model for model in models if model.audit.get("classes")]
-    if not held:
+    having = [model for model in models if model.audit.get("classes")]
+    if not having:
         return None
-    columns, rows = one_model(held[0]) if len(held) == 1 else several_models(held)
+    columns, rows = one_model(having[0]) if len(having) == 1 else several_models(having)
     data = {"classes": {"columns": [vars(column) for column in columns], "rows": rows}} if len(rows) > SHOWN else {}
-    values = {"columns": columns, "rows": rows[:SHOWN], "count": len(rows), "models": held}
+    values = {"columns": columns, "rows": rows[:SHOWN], "count": len(rows), "models": having}
     return Section("classes", "Which classes it knows least", values, data=data)
 
 
@@ -51,15 +51,15 @@ def one_model(model: Model) -> tuple[list[Column], list[list[Any]]]:
 
 def several_models(models: Sequence[Model]) -> tuple[list[Column], list[list[Any]]]:
     """How often each model recognises each class; the class that the first knows least comes first."""
-    found = [dict(told_apart(model.audit["classes"])) for model in models]
-    rows = {key: row for each in found for key, row in each.items()}
-    order = dict.fromkeys(key for each in found for key in sorted(each, key=lambda key: known(each[key])))
-    accuracies = ([(each.get(key, {}).get("accuracy") or {}).get("value") for each in found] for key in order)
+    by_model = [dict(distinguished(model.audit["classes"])) for model in models]
+    rows = {key: row for each in by_model for key, row in each.items()}
+    order = dict.fromkeys(key for each in by_model for key in sorted(each, key=lambda key: known(each[key])))
+    accuracies = ([(each.get(key, {}).get("accuracy") or {}).get("value") for each in by_model] for key in order)
     columns = [*FIRST, *(Column(model.name, "percent") for model in models)]
     return columns, [[key[0], rows[key]["images"], *row] for key, row in zip(order, accuracies, strict=True)]
 
 
-def told_apart(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
+def distinguished(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
     """Classes by their name and how often it came before: ImageNet has two cranes."""
     seen = Counter[str]()
     for row in rows:

@@ -34,21 +34,21 @@ OTHER = "other"
 
 def corruptions_section(models: Sequence[Model]) -> Section | None:
     """None where no model was shown a corrupted picture."""
-    held = [model for model in models if model.audit.get("corruptions")]
-    if not held:
+    having = [model for model in models if model.audit.get("corruptions")]
+    if not having:
         return None
-    heat = [heat_map(model) for model in held]
+    heat = [heat_map(model) for model in having]
     values = {
-        "models": held,
+        "models": having,
         "heat": heat,
         "measures": MEASURES,
-        "alexnet": any(model.audit["corruptions"].get("alexnet_mce") for model in held),
-        "occlusions": [model for model in held if model.audit.get("occlusions")],
+        "alexnet": any(model.audit["corruptions"].get("alexnet_mce") for model in having),
+        "occlusions": [model for model in having if model.audit.get("occlusions")],
     }
     album: dict[str, int] = {}  # pictures that several models were shown are on the page once
-    shown = [examples(model, album) for model in held]
+    shown = [examples(model, album) for model in having]
     data = {"measures": MEASURES, "heat": heat, "examples": shown, "pictures": list(album)}
-    return Section("corruptions", "When the picture gets worse", values, tuple(curves(held)), data)
+    return Section("corruptions", "When the picture gets worse", values, tuple(curves(having)), data)
 
 
 def heat_map(model: Model) -> dict[str, Any]:
@@ -56,14 +56,16 @@ def heat_map(model: Model) -> dict[str, Any]:
     cells = model.audit["corruptions"]["cells"]
     severities = sorted({cell["severity"] for cell in cells})
     names = list(dict.fromkeys(cell["name"] for cell in cells))
-    found = {(cell["name"], cell["severity"]): cell for cell in cells}
+    by_condition = {(cell["name"], cell["severity"]): cell for cell in cells}
     rows = [
         {
             "name": name,
             "title": spoken(name),
             "family": family_of(name),
             "cells": [
-                {key: triple(found[name, severity][key]) for key in MEASURES} if (name, severity) in found else None
+                {key: triple(by_condition[name, severity][key]) for key in MEASURES}
+                if (name, severity) in by_condition
+                else None
                 for severity in severities
             ],
         }
@@ -91,52 +93,52 @@ def by_family(names: Sequence[str]) -> list[str]:
 
 def examples(model: Model, album: dict[str, int]) -> dict[str, Any]:
     """Places of pictures in the album and the names of the classes, for the panel that a cell opens."""
-    found = model.audit["points"].get("examples") or {"labels": [], "clean": [], "cells": {}}
-    numbers = {*found["labels"], *(answer[0] for cell in found["cells"].values() for answer in cell["answers"])}
+    content = model.audit["points"].get("examples") or {"labels": [], "clean": [], "cells": {}}
+    numbers = {*content["labels"], *(prediction[0] for cell in content["cells"].values() for prediction in cell["answers"])}
     classes = model.audit["subject"].get("classes") or []
     names = {number: class_name(classes, number) for number in sorted(numbers)}
 
     def placed(pictures: Sequence[str]) -> list[int]:
         return [album.setdefault(picture, len(album)) for picture in pictures]
 
-    cells = {key: {"pictures": placed(cell["pictures"]), "answers": cell["answers"]} for key, cell in found["cells"].items()}
-    return {"labels": found["labels"], "clean": placed(found["clean"]), "cells": cells, "classes": names}
+    cells = {key: {"pictures": placed(cell["pictures"]), "answers": cell["answers"]} for key, cell in content["cells"].items()}
+    return {"labels": content["labels"], "clean": placed(content["clean"]), "cells": cells, "classes": names}
 
 
 def class_name(classes: Sequence[str], number: int) -> str:
     return str(classes[number]) if number < len(classes) else str(number)
 
 
-def curves(held: Sequence[Model]) -> list[Drawing]:
+def curves(models: Sequence[Model]) -> list[Drawing]:
     """Families, severities and noise."""
-    found = [
+    drawings = [
         drawing(
             "families",
             "By family",
             "Mean accuracy on each family of corruptions, with 95 % intervals.",
-            family_figure({model.name: model.audit["corruptions"]["families"] for model in held}),
+            family_figure({model.name: model.audit["corruptions"]["families"] for model in models}),
         ),
         drawing(
             "severities",
             "By severity",
             "Mean accuracy as the damage grows from none (0) to severe (5). The steeper a line falls, the worse.",
-            severity_figure(severity_lines(held)),
+            severity_figure(severity_lines(models)),
         ),
     ]
-    noisy = [noise_lines(model, len(held) > 1) for model in held if model.audit.get("noise")]
+    noisy = [noise_lines(model, len(models) > 1) for model in models if model.audit.get("noise")]
     if noisy:
         said = "Accuracy under noise of growing strength, in units of 1/255 of the pixel range, with 95 % intervals."
         figure = interval_figure(apart(noisy), "noise level (of 255)", "accuracy")
-        found.append(drawing("noise", "By strength of noise", said, figure))
-    return found
+        drawings.append(drawing("noise", "By strength of noise", said, figure))
+    return drawings
 
 
-def severity_lines(held: Sequence[Model]) -> dict[str, list[tuple[int, float]]]:
+def severity_lines(models: Sequence[Model]) -> dict[str, list[tuple[int, float]]]:
     """One model: a line for each family. Several: the mean of all corruptions for each."""
-    if len(held) > 1:
-        return {model.name: means(model.audit, None) for model in held}
-    families = list(held[0].audit["corruptions"]["families"])
-    return {family: means(held[0].audit, family) for family in families} | {"all": means(held[0].audit, None)}
+    if len(models) > 1:
+        return {model.name: means(model.audit, None) for model in models}
+    families = list(models[0].audit["corruptions"]["families"])
+    return {family: means(models[0].audit, family) for family in families} | {"all": means(models[0].audit, None)}
 
 
 def means(audit: Audit, family: str | None) -> list[tuple[int, float]]:

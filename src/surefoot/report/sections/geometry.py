@@ -149,39 +149,39 @@ def curvature_drawings(models: Sequence[Model]) -> list[Drawing]:
         trace_figure,
     )
 
-    found: list[Drawing] = []
-    held = {model.name: each for model in models if "by_count" in (each := geometry_of(model).get("curvature") or {})}
-    if held:
-        figure = accuracy_by_curvature_figure({name: each["accuracy"] for name, each in held.items()})
-        found.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", ACCURACY, figure))
-        for place, model in enumerate(models):
-            if model.name in held:
-                figure = curvature_by_count_figure(held[model.name]["by_count"])
+    drawings: list[Drawing] = []
+    curvatures = {model.name: each for model in models if "by_count" in (each := geometry_of(model).get("curvature") or {})}
+    if curvatures:
+        figure = accuracy_by_curvature_figure({name: each["accuracy"] for name, each in curvatures.items()})
+        drawings.append(drawing("accuracy-by-curvature", "Accuracy under noise, by curvature", ACCURACY, figure))
+        for index, model in enumerate(models):
+            if model.name in curvatures:
+                figure = curvature_by_count_figure(curvatures[model.name]["by_count"])
                 title = f"Curvature by right predictions{owner(model, models)}"
-                found.append(drawing(f"curvature-by-count-{place}", title, COUNTS, figure))
-        figure = curvature_spread_figure({name: each["spread"] for name, each in held.items()})
-        found.append(drawing("curvature-spread", "Spread of curvature", SPREAD, figure))
-        found.append(drawing("curvature", "Distribution of curvature", HISTOGRAM, curvature_figure(bends(models))))
+                drawings.append(drawing(f"curvature-by-count-{index}", title, COUNTS, figure))
+        figure = curvature_spread_figure({name: each["spread"] for name, each in curvatures.items()})
+        drawings.append(drawing("curvature-spread", "Spread of curvature", SPREAD, figure))
+        drawings.append(drawing("curvature", "Distribution of curvature", HISTOGRAM, curvature_figure(bends(models))))
     traces = {model.name: each for model in models if (each := geometry_of(model).get("fisher"))}
     if traces:
-        found.append(drawing("fisher", "Distribution of the Fisher trace", TRACES, trace_figure(traces)))
+        drawings.append(drawing("fisher", "Distribution of the Fisher trace", TRACES, trace_figure(traces)))
     kinds = (
         Kind("loss_change", "loss-change", "How far the loss can change", CHANGE, loss_change_figure),
         Kind("landscape", "landscape", "The loss around images", MAPS, landscape_map_figure),
     )
-    return [*found, *drawings_of(models, kinds)]
+    return [*drawings, *drawings_of(models, kinds)]
 
 
 def bends(models: Sequence[Model]) -> dict[str, dict[str, Any]]:
     """The curvature of every model, and its Hessian's where that was measured."""
-    found: dict[str, dict[str, Any]] = {}
+    by_model: dict[str, dict[str, Any]] = {}
     for model in models:
         points = geometry_of(model)
         if points.get("curvature"):
-            found[model.name] = points["curvature"]
+            by_model[model.name] = points["curvature"]
         if points.get("hessian"):
-            found[f"{model.name}, fewer images"] = points["hessian"]
-    return found
+            by_model[f"{model.name}, fewer images"] = points["hessian"]
+    return by_model
 
 
 # Figures of what theorems say: certificates, bounds, and terms to compare models by.
@@ -219,25 +219,25 @@ def bound_drawings(models: Sequence[Model]) -> list[Drawing]:
     def norms(points: dict[str, Any]) -> go.Figure:
         return spectral_complexity_figure({**points, "names": inner_names(points["names"])})
 
-    found = []
+    drawings = []
     certified = {model.name: each for model in models if (each := geometry_of(model).get("certificates"))}
     if certified:
-        found.append(drawing("certificates", "Certified accuracy", CERTIFIED, certificates_figure(certified)))
-    for place, model in enumerate(models):
+        drawings.append(drawing("certificates", "Certified accuracy", CERTIFIED, certificates_figure(certified)))
+    for index, model in enumerate(models):
         if bounds := geometry_of(model).get("eigenvalue_bounds"):
             figure = curvature_bounds_figure(bounds, geometry_of(model).get("curvature"))
             title = f"Bounds on the curvature{owner(model, models)}"
-            found.append(drawing(f"eigenvalues-{place}", title, EIGENVALUES, figure))
+            drawings.append(drawing(f"eigenvalues-{index}", title, EIGENVALUES, figure))
     kinds = (
         Kind("mapping", "mapping", "Bound on the mapping error", BOUND, mapping_bound_figure),
         Kind("complexity", "complexity", "Norms of the layers", LAYERS, norms),
     )
-    found += drawings_of(models, kinds)
-    held = {model.name: geometry_of(model).get("complexity") or {} for model in models}
-    terms = {name: points for name, points in held.items() if points.get("log_term") is not None}
+    drawings += drawings_of(models, kinds)
+    by_model = {model.name: geometry_of(model).get("complexity") or {} for model in models}
+    terms = {name: points for name, points in by_model.items() if points.get("log_term") is not None}
     if len(terms) > 1:
-        found.append(drawing("margin-term", "Margin term", TERMS, margin_term_figure(terms)))
-    return found
+        drawings.append(drawing("margin-term", "Margin term", TERMS, margin_term_figure(terms)))
+    return drawings
 
 
 # Figures of the representation space: features, class centres, cones, biases, collapse, attacks on them, the plane.
@@ -359,9 +359,9 @@ def geometry_section(models: Sequence[Model]) -> Section:
 
 def measured(model: Model) -> dict[str, Any]:
     """All numbers of an audit's geometry by name."""
-    found = model.audit["geometry"]
-    own = {key: value for key, value in found.items() if key not in ("measured", "notes") and value is not None}
-    return {**own, **(found.get("measured") or {})}
+    numbers = model.audit["geometry"]
+    own = {key: value for key, value in numbers.items() if key not in ("measured", "notes") and value is not None}
+    return {**own, **(numbers.get("measured") or {})}
 
 
 def flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, str]]]:

@@ -11,7 +11,7 @@ from ...auditing.frames import leaves
 from ..words import Audit
 from .base import Model, Section
 
-# Measurements beyond those of the page: the user's own, and others that were asked for.
+# Measurements beyond those of the page: the user's own, and others that were requested.
 
 
 def measurements_section(models: Sequence[Model]) -> Section | None:
@@ -44,7 +44,7 @@ def facts(audit: Audit) -> dict[str, str]:
     """One line for each thing worth knowing."""
     subject = audit["subject"]
     data = {key: value for key, value in subject["data"].items() if value is not None and key not in MACHINE}
-    found = {
+    rows = {
         "data": ", ".join(f"{key}: {value}" for key, value in data.items())
         or ("given in Python" if "depth" in subject else "given as predictions"),
         "split": f"{subject['split']}, {subject['images']:,} images, {len(subject.get('classes') or ())} classes",
@@ -55,10 +55,10 @@ def facts(audit: Audit) -> dict[str, str]:
     }
     if worse := audit.get("corruptions"):
         origins = dict.fromkeys(cell.get("origin") or "generated" for cell in worse["cells"])
-        found["corruptions"] = f"{worse.get('images', subject['images']):,} images, {', '.join(origins)}"
+        rows["corruptions"] = f"{worse.get('images', subject['images']):,} images, {', '.join(origins)}"
     if notes := subject.get("notes"):
-        found["notes"] = " ".join(notes)
-    return found
+        rows["notes"] = " ".join(notes)
+    return rows
 
 
 def command(audit: Audit) -> str:
@@ -76,5 +76,5 @@ def command(audit: Audit) -> str:
 
 def recipe(audit: Audit) -> str:
     """How the model was trained, if the audit says so."""
-    found: Any = audit["subject"].get("recipe")
-    return "" if not found else found if isinstance(found, str) else json.dumps(found, indent=1)
+    content: Any = audit["subject"].get("recipe")
+    return "" if not content else content if isinstance(content, str) else json.dumps(content, indent=1)

@@ -27,24 +27,24 @@ const surefoot = (window.surefoot = { data: JSON.parse(document.getElementById("
   const brighter = (data) => JSON.parse(JSON.stringify(data).replaceAll("#0072b2", "#3d9be0")); // blue that is seen on black
 
   function wake() { // plotly's script is long: it is read when the first figure is drawn, or when there is time
-    const held = document.getElementById("plotly");
-    if (window.Plotly || !held) return;
-    document.body.append(Object.assign(document.createElement("script"), { textContent: held.textContent }));
-    held.remove();
+    const script = document.getElementById("plotly");
+    if (window.Plotly || !script) return;
+    document.body.append(Object.assign(document.createElement("script"), { textContent: script.textContent }));
+    script.remove();
   }
 
   surefoot.draw = (name) => {
-    const place = document.getElementById(`figure-${name}`), source = surefoot.sources[name];
-    if (!place || !source) return;
+    const plot = document.getElementById(`figure-${name}`), source = surefoot.sources[name];
+    if (!plot || !source) return;
     wake();
     const { data, layout } = source(), dark = !printing && getComputedStyle(document.documentElement).colorScheme === "dark";
-    Plotly.react(place, dark ? brighter(data) : data, themed(layout, printing ? 340 : place.clientWidth), { responsive: true, displaylogo: false, displayModeBar: false });
+    Plotly.react(plot, dark ? brighter(data) : data, themed(layout, printing ? 340 : plot.clientWidth), { responsive: true, displaylogo: false, displayModeBar: false });
     drawn.add(name);
-    place.dataset.drawn = "true";
+    plot.dataset.drawn = "true";
     surefoot.onDraw[name]?.();
   };
   surefoot.redraw = () => drawn.forEach((name) => surefoot.draw(name));
-  surefoot.drawAll = () => document.querySelectorAll(".plot").forEach((place) => surefoot.draw(place.dataset.figure));
+  surefoot.drawAll = () => document.querySelectorAll(".plot").forEach((plot) => surefoot.draw(plot.dataset.figure));
 
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries.filter((entry) => entry.isIntersecting)) {
@@ -52,7 +52,7 @@ const surefoot = (window.surefoot = { data: JSON.parse(document.getElementById("
       surefoot.draw(entry.target.dataset.figure);
     }
   }, { rootMargin: "300px" });
-  document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(".plot").forEach((place) => watcher.observe(place)));
+  document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(".plot").forEach((plot) => watcher.observe(plot)));
   window.addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(wake));
   window.addEventListener("beforeprint", () => { printing = true; surefoot.drawAll(); });
   window.addEventListener("afterprint", () => { printing = false; surefoot.redraw(); });

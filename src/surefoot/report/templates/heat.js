@@ -25,16 +25,16 @@
   }
 
   function build() {
-    const found = heat(), key = measure(), every = found.rows.flatMap((row) => row.cells).filter(Boolean).map((cell) => cell[key][0]);
+    const grid = heat(), key = measure(), every = grid.rows.flatMap((row) => row.cells).filter(Boolean).map((cell) => cell[key][0]);
     const largest = Math.max(...every, key === "nll" ? 1 : 0.3), head = document.createElement("tr");
-    head.append(make("th", "severity"), ...found.severities.map((severity) => make("th", severity)));
+    head.append(make("th", "severity"), ...grid.severities.map((severity) => make("th", severity)));
     table.tHead.replaceChildren(head);
     let family = null;
     const lines = [];
-    found.rows.forEach((row, r) => {
+    grid.rows.forEach((row, r) => {
       if (row.family !== family) {
         const line = make("tr", "", "family"), cell = make("th", row.family);
-        cell.colSpan = found.severities.length + 1;
+        cell.colSpan = grid.severities.length + 1;
         line.append(cell);
         lines.push(line);
         family = row.family;
@@ -42,16 +42,16 @@
       const line = document.createElement("tr"), title = make("th", row.title);
       title.scope = "row";
       line.append(title, ...row.cells.map((cell, c) => {
-        const place = document.createElement("td");
-        if (!cell) return place;
+        const slot = document.createElement("td");
+        if (!cell) return slot;
         const button = make("button", written(cell[key][0], key)), chosen = r === state.row && c === state.column;
         Object.assign(button, { type: "button", tabIndex: chosen ? 0 : -1 });
         Object.assign(button.dataset, { row: r, column: c });
         button.setAttribute("aria-pressed", chosen);
-        button.setAttribute("aria-label", `${row.title}, severity ${found.severities[c]}: ${NAMES[key]} ${full(cell[key][0], key)}`);
-        paint(button, badness(cell[key][0], key, largest, found.clean.accuracy?.[0]));
-        place.append(button);
-        return place;
+        button.setAttribute("aria-label", `${row.title}, severity ${grid.severities[c]}: ${NAMES[key]} ${full(cell[key][0], key)}`);
+        paint(button, badness(cell[key][0], key, largest, grid.clean.accuracy?.[0]));
+        slot.append(button);
+        return slot;
       }));
       lines.push(line);
     });
@@ -59,19 +59,19 @@
   }
 
   function open() {
-    const found = heat(), row = found.rows[state.row], severity = found.severities[state.column], cell = row.cells[state.column];
+    const grid = heat(), row = grid.rows[state.row], severity = grid.severities[state.column], cell = row.cells[state.column];
     const numbers = document.createElement("table"), parts = [make("h3", `${row.title}, severity ${severity}`), numbers];
     for (const key of Object.keys(NAMES)) {
       const line = numbers.insertRow(), [value, low, high] = cell[key];
       for (const text of [NAMES[key], full(value, key), `${full(low, key)} to ${full(high, key)}`]) line.insertCell().textContent = text;
     }
-    const shown = surefoot.data.examples[picker ? Number(picker.value) : 0], held = shown.cells[`${row.name}/${severity}`];
-    if (held) {
+    const shown = surefoot.data.examples[picker ? Number(picker.value) : 0], example = shown.cells[`${row.name}/${severity}`];
+    if (example) {
       const list = make("ul", "", "pictures");
-      held.pictures.forEach((picture, k) => {
-        const [answer, confidence] = held.answers[k], label = shown.labels[k], item = document.createElement("li"), pair = make("div", "", "pair");
+      example.pictures.forEach((picture, k) => {
+        const [predicted, confidence] = example.answers[k], label = shown.labels[k], item = document.createElement("li"), pair = make("div", "", "pair");
         for (const [source, text] of [[shown.clean[k], "as it is"], [picture, `with ${row.title}`]]) pair.append(Object.assign(document.createElement("img"), { src: surefoot.data.pictures[source], alt: `${shown.classes[label]} ${text}` }));
-        const said = make("span", `${answer === label ? "✓" : "✗"} says ${shown.classes[answer]}, ${full(confidence)}`, answer === label ? "right" : "wrong");
+        const said = make("span", `${predicted === label ? "✓" : "✗"} says ${shown.classes[predicted]}, ${full(confidence)}`, predicted === label ? "right" : "wrong");
         item.append(pair, make("span", `is ${shown.classes[label]}`), said);
         list.append(item);
       });
@@ -108,9 +108,9 @@
   });
 
   function worst() {
-    const found = heat();
+    const grid = heat();
     let lowest = Infinity;
-    found.rows.forEach((row, r) => row.cells.forEach((cell, c) => {
+    grid.rows.forEach((row, r) => row.cells.forEach((cell, c) => {
       if (cell && cell.accuracy[0] < lowest) [lowest, state.row, state.column] = [cell.accuracy[0], r, c];
     }));
   }

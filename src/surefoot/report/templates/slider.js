@@ -82,8 +82,8 @@
     input.setAttribute("aria-valuetext", `${kind} ${own.values[step].toFixed(2)}, ECE ${percent(own.ece[step])}`);
     sliders.forEach((slider, j) => {
       const each = grid(j), at = states[j].step;
-      const place = document.getElementById(`at-${j}`);
-      if (place) place.textContent = `${NAMES[states[j].kind]} ${each.values[at].toFixed(2)}`;
+      const output = document.getElementById(`at-${j}`);
+      if (output) output.textContent = `${NAMES[states[j].kind]} ${each.values[at].toFixed(2)}`;
       document.getElementById(`ece-${j}`).textContent = percent(each.ece[at]);
       document.getElementById(`nll-${j}`).textContent = each.nll[at] === null ? "–" : each.nll[at].toFixed(4);
     });
