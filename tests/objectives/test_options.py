@@ -35,6 +35,7 @@ PAPERS = {
         "centroids": "partial",
         "momentum": 0.9,
     },
+    "surefoot": {"noise_std": 0.1, "severity": 3, "consistency_weight": 1.0, "consistency_stride": 4, "smoothing": 0.0},
     "stability": {"noise_std": 0.06, "weight": 1.0},
     "noisy": {"noise_std": 0.06},
     "clean-and-noisy": {"noise_std": 0.06},

@@ -77,7 +77,7 @@ class TestAugMixChains:
 @pytest.mark.parametrize("beta", [1.0, 3.0])
 def test_mixed_tone(monkeypatch, beta):
     """One of four operations at one of ten levels, and w of the image is left."""
-    calls = recorded(monkeypatch, "mixing")
+    calls = recorded(monkeypatch, "combining")
     changed = views.MixedTone(beta)(torch.zeros(COUNT, 1, 1, 1), generator(0)).flatten()
     assert changed.mean().item() == pytest.approx(0.5, abs=0.02)
     assert changed.var().item() == pytest.approx(1 / (4 * (2 * beta + 1)), rel=0.06)
@@ -115,9 +115,9 @@ def test_one_value_for_all_images(view, operation, value):
 @pytest.mark.parametrize(
     ("view", "name", "low", "high", "whole"),
     [
-        (views.JPEG, "compression.jpeg", 10, 60, True),
-        (views.Posterize, "tones.posterize", 2, 6, True),
-        (views.Solarize, "tones.solarize", 0.2, 0.9, False),
+        (views.JPEG, "simple.jpeg", 10, 60, True),
+        (views.Posterize, "simple.posterize", 2, 6, True),
+        (views.Solarize, "simple.solarize", 0.2, 0.9, False),
     ],
 )
 def test_a_range_is_drawn_for_each_image(monkeypatch, view, name, low, high, whole):

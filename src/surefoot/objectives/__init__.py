@@ -9,6 +9,7 @@ from .macs import MaCS, MaCSAugMix
 from .magnma import MAGNMA, DiverseNoise
 from .mixup import CutMix, Mixup
 from .noisy import CleanAndNoisy, NoisyOnly, RandomSelfEnsemble, Stability
+from .surefoot import Surefoot
 
 __all__ = [
     "MAGNMA",
@@ -29,5 +30,6 @@ __all__ = [
     "Objective",
     "RandomSelfEnsemble",
     "Stability",
+    "Surefoot",
     "balanced_weights",
 ]
