@@ -6,7 +6,7 @@ from torch import nn
 
 from surefoot.errors import SurefootError
 from surefoot.objectives import Discriminative
-from surefoot.objectives.discriminative import boundary_margin
+from surefoot.objectives.discriminative import AUTHORS, boundary_margin
 from surefoot.seeds import generator
 
 
@@ -172,3 +172,40 @@ def test_classes_with_the_same_weights_have_no_boundary():
     with torch.no_grad():
         head.weight[0, 0] = 1.0  # now class 0 has a boundary with each of the others
     assert boundary_margin(centroids, torch.arange(4), head, 5.0).item() > 0
+
+
+def test_the_authors_variant_against_the_equations():
+    """Weights 0.5 and 0.5, momentum 0.99, the regulariser on the centroids with momentum, a noisy copy of another picture."""
+    draws = generator(0)
+    weight, bias = torch.randn(4, 3, dtype=torch.float64, generator=draws), torch.randn(4, dtype=torch.float64, generator=draws)
+    net = Features(weight, bias)
+    images, second = (3 * torch.rand(7, 3, 1, 1, dtype=torch.float64, generator=draws) for _ in range(2))
+    labels = torch.tensor([0, 3, 3, 0, 1, 3, 0])
+    objective = Discriminative(4, 3, view=lambda x, generator=None: x + 0.3, variant="authors").double()
+    old = torch.randn(4, 3, dtype=torch.float64, generator=draws)
+    objective.centroid_table.copy_(old)
+    objective.seen.fill_(True)
+    objective.second = second
+    terms = objective(net, images, labels)
+    q, noisy = net.scale * images.flatten(1), net.scale * (second + 0.3).flatten(1)
+    batch = {c: q[labels == c].mean(0) for c in (0, 1, 3)}
+    moving = {c: 0.99 * old[c] + 0.01 * batch[c] for c in (0, 1, 3)}
+    plain = plain_terms(q, noisy, labels, net.head.weight, net.head.bias, moving, batch, 0.5, 5.0)
+    regulariser = sum(moving[c].norm() for c in moving) / 3
+    cross_entropy = nn.functional.cross_entropy(net(images), labels)
+    total = cross_entropy + 0.5 * plain["compact"] + 0.5 * plain["noisy"] + plain["margin"] + 1e-3 * regulariser
+    assert terms.total.item() == pytest.approx(total.item(), rel=1e-10)
+    ours, theirs = (torch.autograd.grad(value, list(net.parameters())) for value in (terms.total, total))
+    for a, b in zip(ours, theirs, strict=True):
+        assert torch.allclose(a, b, rtol=1e-8, atol=1e-10)
+
+
+def test_a_variant_changes_what_is_left_at_the_texts_value():
+    theirs = Discriminative(variant="authors")
+    assert {name: getattr(theirs, name) for name in AUTHORS} == AUTHORS
+    assert theirs.perturb.clip
+    assert Discriminative(variant="authors", momentum=0.5).momentum == 0.5
+    again = Discriminative(**theirs.options())
+    assert again.options() == theirs.options()
+    text = Discriminative()
+    assert (text.momentum, text.compact_weight, text.clip, text.second_augmentation) == (0.9, 1.0, False, False)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torchvision.transforms import functional as tv
 
-from surefoot.objectives import MAGNMA, CrossEntropy
+from surefoot.objectives import MAGNMA, CrossEntropy, DiGN
 from surefoot.seeds import generator
 from surefoot.views import GaussianNoise, MixedTone
 
@@ -112,3 +112,17 @@ def test_the_mixed_views_law():
 
 def torchvision_image(image):
     return (image * 255).to(torch.uint8)
+
+
+def test_dign_is_the_noise_term_without_its_weight():
+    torch.manual_seed(0)
+    images, labels = torch.rand(4, 3, 6, 6, dtype=torch.float64), torch.tensor([0, 2, 1, 1])
+    net = nn.Sequential(nn.Flatten(), nn.Linear(108, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+    terms = DiGN(0.4, samples=3)(net, images, labels, generator=generator(1))
+    draws = generator(1)
+    noisy = [GaussianNoise((0.0, 0.2))(images, draws) for _ in range(3)]
+    p = net(images).softmax(1)
+    divergence = sum((p * (p / net(x).softmax(1)).log()).sum(1).mean() for x in noisy) / 3
+    expected = -p[torch.arange(4), labels].log().mean() + 0.4 * divergence
+    assert terms.total.item() == pytest.approx(expected.item(), rel=1e-10)
+    assert set(terms.parts) == {"cross_entropy", "noise"}

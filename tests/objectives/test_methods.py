@@ -116,6 +116,7 @@ class TestEveryObjective:
             "macs": 2,
             "macs-augmix": 4,
             "magnma": 11,
+            "dign": 6,
             "discriminative": 2,
             "stability": 2,
             "clean-and-noisy": 2,

@@ -35,6 +35,7 @@ PAPERS = {
         "centroids": "partial",
         "momentum": 0.9,
     },
+    "dign": {"noise_weight": 0.2, "max_std": 0.2, "samples": 5},
     "surefoot": {"noise_std": 0.1, "severity": 3, "consistency_weight": 1.0, "consistency_stride": 4, "smoothing": 0.0},
     "stability": {"noise_std": 0.06, "weight": 1.0},
     "noisy": {"noise_std": 0.06},
@@ -69,13 +70,17 @@ OTHERS = {
     "noise_std": 0.3,
     "centroids": "batch",
     "momentum": 0.5,
+    "regularised": "momentum",
+    "clip": True,
+    "variant": "authors",
+    "aware": False,
     "weight": 2.0,
     "eps": 0.2,
     "steps": 2,
     "step_size": 1e-3,
     "view": "jpeg",
 }
-ELSEWHERE = {"num_classes", "feature_dim", "test_draws"}  # sizes, which are checked, and what the predictor does
+ELSEWHERE = {"num_classes", "feature_dim", "test_draws", "second_augmentation"}  # of sizes, the predictor and the loop
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -6,7 +6,7 @@ from .base import Objective
 from .cross_entropy import CrossEntropy, Focal, LabelSmoothing, balanced_weights
 from .discriminative import Discriminative
 from .macs import MaCS, MaCSAugMix
-from .magnma import MAGNMA, DiverseNoise
+from .magnma import MAGNMA, DiGN, DiverseNoise
 from .mixup import CutMix, Mixup
 from .noisy import CleanAndNoisy, NoisyOnly, RandomSelfEnsemble, Stability
 from .surefoot import Surefoot
@@ -19,6 +19,7 @@ __all__ = [
     "CleanAndNoisy",
     "CrossEntropy",
     "CutMix",
+    "DiGN",
     "Discriminative",
     "DiverseNoise",
     "Focal",

@@ -19,8 +19,12 @@ class Objective(nn.Module):
     """Calls the model as often as it needs and gives the terms of its loss.
 
     Constructor arguments are kept as attributes of the same name, so that `options()` can read them back.
-    State, such as class centroids, lives in buffers and is saved with the run.
+    State, such as class centroids, lives in buffers and is saved with the run. With `second_augmentation` a training loop puts
+    the images, augmented by other draws, into `second` before each call.
     """
+
+    second_augmentation = False
+    second: Images | None = None
 
     def __init__(self) -> None:
         super().__init__()

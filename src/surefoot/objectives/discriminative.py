@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +84,16 @@ def with_momentum(means: ClassMeans, old: Tensor, seen: Tensor, momentum: float)
 
 
 CENTROIDS = ("partial", "momentum", "batch")
+REGULARISED = ("as margin", "momentum")
+VARIANTS = ("text", "authors")
+AUTHORS: dict[str, Any] = {
+    "compact_weight": 0.5,  # one mean over clean and noisy features
+    "noise_weight": 0.5,
+    "momentum": 0.99,
+    "regularised": "momentum",
+    "clip": True,
+    "second_augmentation": True,
+}
 NO_BOUNDARY = 1e-6  # weights nearer than this are the same
 
 
@@ -94,6 +105,11 @@ class Discriminative(Objective):
     compactness and noisy alignment and the batch mean for margin and regulariser (section 4.4). They are buffers and are saved.
     Over several processes the terms are those of the global batch. `radius` and `distance` are the paper's delta_v and delta_d;
     it takes distance 3 for MobileNetV3. `view` is used in place of the noise. Sizes come from the model if they are not given.
+
+    The authors' code differs from their text, and each difference is an option: `regularised="momentum"` puts the regulariser
+    on the centroids with momentum, whose gradient is 1 - momentum of the batch's; `clip` cuts noisy pixels to [0, 1];
+    `second_augmentation` makes the noisy copy from an augmentation of its own, which `fit` puts into `second` (without it the
+    copy is of the same picture). `variant="authors"` changes what is left at the text's value to theirs (`AUTHORS`).
     """
 
     centroid_table: Tensor
@@ -114,8 +130,23 @@ class Discriminative(Objective):
         momentum: float = 0.9,
         view: Any = None,
         batch_norm: str = "apart",
+        regularised: str = "as margin",
+        clip: bool = False,
+        second_augmentation: bool = False,
+        variant: str = "text",
     ) -> None:
         super().__init__()
+        given: dict[str, Any] = {"compact_weight": compact_weight, "noise_weight": noise_weight, "momentum": momentum}
+        given |= {"regularised": regularised, "clip": clip, "second_augmentation": second_augmentation}
+        if variant not in VARIANTS:
+            raise UnknownName("variant", variant, VARIANTS)
+        if regularised not in REGULARISED:
+            raise UnknownName("regularised", regularised, REGULARISED)
+        if variant == "authors":
+            text = inspect.signature(Discriminative).parameters
+            given |= {name: theirs for name, theirs in AUTHORS.items() if given[name] == text[name].default}
+        compact_weight, noise_weight, momentum, regularised, clip, second_augmentation = given.values()
+        self.regularised, self.clip, self.second_augmentation, self.variant = regularised, clip, second_augmentation, variant
         weights = {
             "compact_weight": compact_weight,
             "margin_weight": margin_weight,
@@ -132,7 +163,7 @@ class Discriminative(Objective):
         self.compact_weight, self.margin_weight, self.regulariser_weight, self.noise_weight = weights.values()
         self.noise_std, self.centroids, self.momentum, self.view = noise_std, centroids, momentum, view
         self.batch_norm = check_batch_norm(batch_norm)
-        self.perturb = GaussianNoise(noise_std) if view is None else build_view(view)
+        self.perturb = GaussianNoise(noise_std, clip) if view is None else build_view(view)
         if num_classes is not None and feature_dim is not None:
             self.prepare(num_classes, feature_dim)
 
@@ -152,7 +183,8 @@ class Discriminative(Objective):
         self.prepare(head.out_features, head.in_features)
         if self.centroid_table.device != images.device:
             self.to(images.device)
-        batches = [images, perturbed(self.perturb, images, generator)] if self.noise_weight > 0 else [images]
+        copied = images if self.second is None or not self.second_augmentation else self.second
+        batches = [images, perturbed(self.perturb, copied, generator)] if self.noise_weight > 0 else [images]
         clean, *noisy = outputs_of(model, batches, self.batch_norm)
         labels = check_labels(labels, head.out_features, len(images))
         with full_precision(images):
@@ -170,7 +202,7 @@ class Discriminative(Objective):
             "cross_entropy": (1.0, F.cross_entropy(in_full(clean.logits), labels)),
             "compact": (self.compact_weight, compactness(clean.features, labels, near, batch, self.radius)),
             "margin": (self.margin_weight, boundary_margin(far, batch.present, head, self.distance)),
-            "regulariser": (self.regulariser_weight, centroid_norm(far)),
+            "regulariser": (self.regulariser_weight, centroid_norm(moving if self.regularised == "momentum" else far)),
         }
         if noisy:
             terms["noisy"] = (self.noise_weight, compactness(noisy[0].features, labels, near, batch, self.radius))

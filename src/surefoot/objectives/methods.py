@@ -24,6 +24,7 @@ OBJECTIVES = Registry(
         ("macs", "surefoot.objectives.macs:MaCS", "Margin and consistency supervision"),
         ("macs-augmix", "surefoot.objectives.macs:MaCSAugMix", "The sum of MaCS and AugMix"),
         ("magnma", "surefoot.objectives.magnma:MAGNMA", "Misclassification-aware noise smoothing and mixed augmentations"),
+        ("dign", "surefoot.objectives.magnma:DiGN", "MAGNMA's noise term without its weight p_y"),
         (
             "discriminative",
             "surefoot.objectives.discriminative:Discriminative",

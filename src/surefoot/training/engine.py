@@ -95,16 +95,21 @@ class Engine:
         """
         rank, processes, done = self.rank, self.processes, epoch * self.steps + number
         height, width = batch.images.shape[2:]
-        draws = self.augmentation.draw(self.batch_size, height, width, generator(self.seed, epoch, number, "augmentation"))
-        images = apply(batch.images, draws[self.share])
-        if self.channels_last:
-            images = images.contiguous(memory_format=torch.channels_last)
+
+        def augmented(key: str) -> Images:
+            draws = self.augmentation.draw(self.batch_size, height, width, generator(self.seed, epoch, number, key))
+            images = apply(batch.images, draws[self.share])
+            return images.contiguous(memory_format=torch.channels_last) if self.channels_last else images
+
+        images = augmented("augmentation")
+        again = augmented("second augmentation").chunk(self.accumulation) if self.objective.second_augmentation else ()
         reseed(images.device, self.seed, epoch, number, rank, "model")  # dropout and the like
         self.schedule.step_update(done)
         by_part = []
         for part, (some, labels) in enumerate(
             zip(images.chunk(self.accumulation), batch.labels.chunk(self.accumulation), strict=True)
         ):
+            self.objective.second = again[part] if again else None
             with self.syncing(part), sharded(rank, processes):
                 with locating(epoch, number):
                     terms = self.step(some, labels, generator(self.seed, epoch, number, part, "objective"))
