@@ -212,7 +212,8 @@ def main() -> None:
     text = page.read_text(encoding="utf-8")
     for mark, table in tables().items():
         assert mark in text, mark
-        text = re.sub(re.escape(mark) + r"(\n\|.*)*", lambda _, new=f"{mark}\n{table}": new, text)
+        before, after = re.split(re.escape(mark) + r"(?:\n\|.*)*", text)
+        text = f"{before}{mark}\n{table}{after}"
     page.write_text(text, encoding="utf-8")
 
 
@@ -306,7 +307,8 @@ def cell_values(study: Study, folder: str) -> Iterator[tuple[Cell, dict[str, flo
     for cell in cells_of(study):
         measured = results.measured(cell)
         if measured:
-            found = {f"{label}.{name}": value for label, all in measured.items() for name, value in all.items()}
+            every = {f"{label}.{name}": value for label, all in measured.items() for name, value in all.items()}
+            found = {name: value for name, value in every.items() if value is not None}
             ended = results.read(cell.name).get("training", {}).get("last_epoch", {})
             yield cell, found | {f"training.{name}": value for name, value in ended.items()}
 
