@@ -1,31 +1,38 @@
-"""Write what the papers claim, and what the committed cells say of it, into docs/results/README.md: `python scripts/claims.py`.
+"""Write what the committed cells say into the tables of docs/results/README.md: `python scripts/claims.py`.
 
+The claims of the papers and how many of them hold, numbers seed by seed, and both generators of corruptions side by side.
 A verdict is the interval's: it lies on the side that the paper claims, on the other side, or has 0 in it.
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 
+from surefoot.corruptions.families import COMMON15, NAMES
 from surefoot.metrics import SHARE, of_column
-from surefoot.studies.cells import cells_of
+from surefoot.studies.cells import Cell, cells_of
 from surefoot.studies.reading import read_study
 from surefoot.studies.rendering import line, number
 from surefoot.studies.results import Results
+from surefoot.studies.schema import Study
 from surefoot.studies.statistics import Difference, paired_difference
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 STUDY = "docs/results/checks/first-generator.yaml"
-MARK = "<!-- claims: written by scripts/claims.py -->"
+MARK = "<!-- {}: written by scripts/claims.py -->"
 CE, LS, CAN = "cross-entropy", "label-smoothing", "clean-and-noisy"
 ONE, MIXUP = "(`samples=1`)", "mixup (alpha 0.2; paper: 1)"
 CLEAN, BAD, NOISY = "clean.accuracy", "corruptions.accuracy", "noise.accuracy.16"
 CURVED = "curvature.lowest90.50"
+MCA, NOISE3, LOST = "corruptions.accuracy.of 18", "corruptions.accuracy.of 3", "noise.drop.16"
+MISSED, DROP15 = "corruptions.rms", "corruptions.drop.of 15"
 SETS = {  # our own means over some of the 19 corruptions
-    "corruptions.accuracy.of 18": {"gaussian_noise"},
-    "corruptions.accuracy.of 15": {"speckle_noise", "gaussian_blur", "spatter", "saturate"},
+    MCA: set(NAMES) - {"gaussian_noise"},
+    NOISE3: {"shot_noise", "impulse_noise", "speckle_noise"},
+    "corruptions.accuracy.of 15": set(COMMON15),
 }
-MCA, DROP15, LOST = "corruptions.accuracy.of 18", "corruptions.drop.of 15", "noise.drop.16"
 SHOWN = {  # what other studies show of the same cells
     ("macs", "logits"): "macs-table6 --seeds 5",
     ("macs", "sensitivity"): "macs-table10 --seeds 5",
@@ -33,34 +40,55 @@ SHOWN = {  # what other studies show of the same cells
     ("clean-and-noisy", "curvature"): "discriminative-figure10",
 }
 # (where, claim, method, against, number, whether the claim is that the difference is above 0)
-CLAIMS = [
-    ("macs Tab. 1", "MaCS gains on clean images", "macs", CE, CLEAN, True),
+Claim = tuple[str, str, str, str, str, bool]
+TAB1, TAB3, TAB4, TAB5, TAB6, TAB7, TAB10 = (f"macs Tab. {number}" for number in (1, 3, 4, 5, 6, 7, 10))
+FGSM, WEAK, STRONG = "attacks.success.fgsm", "attacks.success.pgd-weak", "attacks.success.pgd-strong"
+RMS, COSINE, SIGNED = "features.feature_rms", "features.cosine", "clean.signed_error"
+BASELINES = {"label smoothing": LS, "focal loss": "focal", "mixup": "mixup"}
+SOFT = {"label smoothing": LS, MIXUP: "mixup", "CutMix": "cutmix"}
+MACS: list[Claim] = [
+    (TAB1, "MaCS gains on clean images", "macs", CE, CLEAN, True),
+    *((TAB1, f"MaCS beats {label} on clean images", "macs", name, CLEAN, True) for label, name in BASELINES.items()),
+    (TAB1, "label smoothing gains on clean images", LS, CE, CLEAN, True),
+    (TAB1, "mixup gains on clean images", "mixup", CE, CLEAN, True),
     ("macs Tab. 1, 5", "MaCS gains under corruption", "macs", CE, BAD, True),
-    ("macs Tab. 7", "MaCS gains under noise", "macs", CE, f"{BAD}.noise", True),
-    ("macs Tab. 7", "MaCS gains under blur", "macs", CE, f"{BAD}.blur", True),
-    ("macs Tab. 7", "MaCS gains under weather", "macs", CE, f"{BAD}.weather", True),
-    ("macs Tab. 7", "MaCS gains under digital corruptions", "macs", CE, f"{BAD}.digital", True),
-    ("macs Tab. 7", "MaCS gains without noise and blur (paper: +1.1)", "macs", CE, f"{BAD}.no_overlap", True),
-    ("macs Tab. 3", "MaCS lowers ECE", "macs", CE, "clean.ece", False),
-    ("macs Tab. 3", "MaCS lowers NLL", "macs", CE, "clean.nll", False),
-    ("macs Tab. 4", "MaCS lowers ECE after a temperature", "macs", CE, "temperature.ece", False),
-    ("macs Tab. 4", "MaCS lowers NLL after a temperature", "macs", CE, "temperature.nll", False),
-    ("macs Tab. 6", "MaCS raises the margin (paper: 2.31 to 3.64)", "macs", CE, "logits.margin", True),
-    ("macs Tab. 6", "MaCS raises the logit norm a little (paper: 12.4 to 13.1)", "macs", CE, "logits.norm", True),
-    ("macs Tab. 6", "MaCS raises the largest logit a little (paper: 8.7 to 9.2)", "macs", CE, "logits.largest", True),
-    ("macs Tab. 10", "MaCS lowers sensitivity", "macs", CE, "sensitivity.sensitivity", False),
-    ("macs Tab. 10", "MaCS raises the margin", "macs", CE, "sensitivity.margin", True),
-    ("macs Tab. 10", "MaCS raises margin / sensitivity", "macs", CE, "sensitivity.ratio", True),
-    ("macs Tab. 5", "AugMix gains under corruption", "augmix", CE, BAD, True),
-    ("macs Tab. 5", "MaCS + AugMix beats AugMix under corruption", "macs-augmix", "augmix", BAD, True),
-    ("macs Tab. 5", "MaCS + AugMix beats MaCS under corruption", "macs-augmix", "macs", BAD, True),
-    ("macs Tab. 1", "label smoothing gains under corruption", LS, CE, BAD, True),
-    ("macs Tab. 1", "focal loss gains under corruption", "focal", CE, BAD, True),
-    ("macs Tab. 1", "mixup gains under corruption", "mixup", CE, BAD, True),
-    ("macs Tab. 3", "label smoothing lowers ECE", LS, CE, "clean.ece", False),
-    ("macs Tab. 3", "focal loss lowers ECE", "focal", CE, "clean.ece", False),
-    ("macs Tab. 3", "mixup lowers ECE", "mixup", CE, "clean.ece", False),
+    *((TAB1, f"MaCS beats {label} under corruption", "macs", name, BAD, True) for label, name in BASELINES.items()),
+    *((TAB1, f"{label} gains under corruption", name, CE, BAD, True) for label, name in BASELINES.items()),
+    (TAB3, "MaCS lowers ECE", "macs", CE, "clean.ece", False),
+    *((TAB3, f"MaCS is below {label} in ECE", "macs", name, "clean.ece", False) for label, name in BASELINES.items()),
+    *((TAB3, f"{label} lowers ECE", name, CE, "clean.ece", False) for label, name in BASELINES.items()),
+    (TAB3, "MaCS lowers NLL", "macs", CE, "clean.nll", False),
+    *((TAB3, f"MaCS is below {label} in NLL", "macs", name, "clean.nll", False) for label, name in BASELINES.items()),
+    *((TAB3, f"{label} lowers NLL", name, CE, "clean.nll", False) for label, name in BASELINES.items()),
+    (TAB4, "MaCS is below AugMix in ECE", "macs", "augmix", "clean.ece", False),
+    (TAB4, "MaCS is below AugMix in NLL", "macs", "augmix", "clean.nll", False),
+    (TAB4, "MaCS lowers ECE after a temperature", "macs", CE, "temperature.ece", False),
+    (TAB4, "MaCS lowers NLL after a temperature", "macs", CE, "temperature.nll", False),
+    *(
+        (TAB4, f"MaCS is below {label} in {score} after a temperature", "macs", name, f"temperature.{score.lower()}", False)
+        for score in ("ECE", "NLL")
+        for label, name in {**BASELINES, "AugMix": "augmix"}.items()
+    ),
+    (TAB5, "AugMix gains under corruption", "augmix", CE, BAD, True),
+    (TAB5, "MaCS + AugMix gains under corruption", "macs-augmix", CE, BAD, True),
+    (TAB5, "MaCS + AugMix beats AugMix under corruption", "macs-augmix", "augmix", BAD, True),
+    (TAB5, "MaCS + AugMix beats MaCS under corruption", "macs-augmix", "macs", BAD, True),
+    (TAB6, "MaCS raises the margin (paper: 2.31 to 3.64)", "macs", CE, "logits.margin", True),
+    (TAB6, "MaCS raises the logit norm a little (paper: 12.4 to 13.1)", "macs", CE, "logits.norm", True),
+    (TAB6, "MaCS raises the largest logit a little (paper: 8.7 to 9.2)", "macs", CE, "logits.largest", True),
+    (TAB7, "MaCS gains under noise", "macs", CE, f"{BAD}.noise", True),
+    (TAB7, "MaCS gains under blur", "macs", CE, f"{BAD}.blur", True),
+    (TAB7, "MaCS gains under weather (paper: +0.8)", "macs", CE, f"{BAD}.weather", True),
+    (TAB7, "MaCS gains under digital corruptions (paper: +1.3)", "macs", CE, f"{BAD}.digital", True),
+    (TAB7, "MaCS gains without noise and blur (paper: +1.1)", "macs", CE, f"{BAD}.no_overlap", True),
+    (TAB7, "AugMix gains under weather (paper: +1.5)", "augmix", CE, f"{BAD}.weather", True),
+    (TAB7, "AugMix gains under digital corruptions (paper: +2.1)", "augmix", CE, f"{BAD}.digital", True),
     ("macs Tab. 9", "a step of MaCS costs less than AugMix's (paper: 1.96, 2.97)", "macs", "augmix", "cost.relative", False),
+    (TAB10, "MaCS lowers sensitivity", "macs", CE, "sensitivity.sensitivity", False),
+    (TAB10, "MaCS raises the margin", "macs", CE, "sensitivity.margin", True),
+    (TAB10, "MaCS raises margin / sensitivity", "macs", CE, "sensitivity.ratio", True),
+]
+MAGNMA: list[Claim] = [
     ("magnma Tab. 3", f"MAGNMA {ONE} beats AugMix, 18 corruptions", "magnma", "augmix", MCA, True),
     ("magnma Tab. 3", f"MAGNMA {ONE} beats cross-entropy, 18 corruptions", "magnma", CE, MCA, True),
     ("magnma Tab. 3", f"noise term {ONE} beats cross-entropy, 18 corruptions", "magnma-noise", CE, MCA, True),
@@ -68,24 +96,28 @@ CLAIMS = [
     ("magnma Tab. 3", f"MAGNMA {ONE} beats its noise term, 18 corruptions", "magnma", "magnma-noise", MCA, True),
     ("magnma Tab. 3", f"MAGNMA {ONE} beats its mixed term, 18 corruptions", "magnma", "magnma-mix", MCA, True),
     ("magnma Tab. 3", f"mixed term {ONE} beats noise term, 18 corruptions", "magnma-mix", "magnma-noise", MCA, True),
+    ("magnma Tab. 3", f"MAGNMA {ONE} beats diverse noise, 18 corruptions", "magnma", "diverse-noise", MCA, True),
+    ("magnma Tab. 3", "diverse noise beats cross-entropy, 18 corruptions", "diverse-noise", CE, MCA, True),
+    ("magnma Tab. 3", f"noise term {ONE} gains under shot, impulse and speckle noise", "magnma-noise", CE, NOISE3, True),
+    ("magnma Tab. 3", f"mixed term {ONE} gains under blur", "magnma-mix", CE, f"{BAD}.blur", True),
+    ("magnma Tab. 3", f"mixed term {ONE} gains under contrast", "magnma-mix", CE, f"{BAD}.contrast", True),
+    ("magnma Tab. 3", f"MAGNMA {ONE} keeps clean accuracy", "magnma", CE, CLEAN, True),
+    ("magnma Tab. 3", f"mixed term {ONE} keeps clean accuracy", "magnma-mix", CE, CLEAN, True),
+    ("magnma Tab. 3", f"noise term {ONE} loses clean accuracy", "magnma-noise", CE, CLEAN, False),
+    ("magnma Tab. 3", "diverse noise loses clean accuracy", "diverse-noise", CE, CLEAN, False),
+    ("magnma Tab. 1", f"MAGNMA {ONE} lowers the RMS calibration error, clean", "magnma", CE, "clean.rms", False),
+    ("magnma Tab. 1", f"MAGNMA {ONE} lowers the RMS calibration error, 19 corruptions", "magnma", CE, MISSED, False),
+    ("magnma Tab. 1", f"MAGNMA {ONE} is below AugMix in RMS error, 19 corruptions", "magnma", "augmix", MISSED, False),
     ("magnma, ours", f"MAGNMA {ONE} beats AugMix, 19 corruptions", "magnma", "augmix", BAD, True),
+    ("magnma, ours", f"MAGNMA {ONE} beats MaCS, 19 corruptions", "magnma", "macs", BAD, True),
     ("magnma, ours", f"MAGNMA {ONE} beats cross-entropy, 19 corruptions", "magnma", CE, BAD, True),
     ("magnma, ours", f"noise term {ONE} beats cross-entropy, 19 corruptions", "magnma-noise", CE, BAD, True),
     ("magnma, ours", f"mixed term {ONE} beats cross-entropy, 19 corruptions", "magnma-mix", CE, BAD, True),
-    ("magnma Tab. 3", f"MAGNMA {ONE} keeps clean accuracy", "magnma", CE, CLEAN, True),
-    ("magnma Tab. 3", f"mixed term {ONE} keeps clean accuracy", "magnma-mix", CE, CLEAN, True),
-    ("magnma Tab. 1", f"MAGNMA {ONE} lowers the RMS calibration error, clean", "magnma", CE, "clean.rms", False),
-    ("magnma Tab. 1", f"MAGNMA {ONE} lowers the RMS calibration error, 19 corruptions", "magnma", CE, "corruptions.rms", False),
-    (
-        "magnma Tab. 1",
-        f"MAGNMA {ONE} is below AugMix in RMS error, 19 corruptions",
-        "magnma",
-        "augmix",
-        "corruptions.rms",
-        False,
-    ),
+]
+DISCRIMINATIVE: list[Claim] = [
     ("discriminative-noise Tab. 1", "discriminative keeps clean accuracy", "discriminative", CE, CLEAN, True),
     ("discriminative-noise Tab. 1", "discriminative loses less from clean to 16/255", "discriminative", CE, LOST, False),
+    ("discriminative-noise Tab. 1", "discriminative gains at 8/255", "discriminative", CE, "noise.accuracy.8", True),
     ("discriminative-noise Tab. 1", "discriminative gains at 16/255", "discriminative", CE, NOISY, True),
     ("discriminative-noise Tab. 1", "discriminative beats noisy at 16/255", "discriminative", "noisy", NOISY, True),
     ("discriminative-noise Tab. 1", "discriminative beats clean-and-noisy at 16/255", "discriminative", CAN, NOISY, True),
@@ -96,57 +128,42 @@ CLAIMS = [
     ("discriminative-noise Tab. 1", "noisy loses clean accuracy", "noisy", CE, CLEAN, False),
     ("discriminative-noise Tab. 1", "clean-and-noisy loses clean accuracy", CAN, CE, CLEAN, False),
     ("discriminative-noise Tab. 1", "stability loses clean accuracy", "stability", CE, CLEAN, False),
+    ("discriminative-noise Tab. 1", "noisy gains at 8/255", "noisy", CE, "noise.accuracy.8", True),
+    ("discriminative-noise Tab. 1", "clean-and-noisy gains at 8/255", CAN, CE, "noise.accuracy.8", True),
+    ("discriminative-noise Tab. 1", "stability gains at 8/255", "stability", CE, "noise.accuracy.8", True),
     ("discriminative-noise Tab. 1", "noisy gains at 16/255", "noisy", CE, NOISY, True),
     ("discriminative-noise Tab. 1", "clean-and-noisy gains at 16/255", CAN, CE, NOISY, True),
     ("discriminative-noise Tab. 1", "stability gains at 16/255", "stability", CE, NOISY, True),
     ("discriminative-noise Fig. 10", "discriminative lowers curvature", "discriminative", CE, CURVED, False),
     ("discriminative-noise Fig. 10", "clean-and-noisy lowers curvature", CAN, CE, CURVED, False),
     ("discriminative-noise Fig. 10", "discriminative is below clean-and-noisy", "discriminative", CAN, CURVED, False),
-    ("representation-space Tab. 2", "label smoothing lowers feature RMS", LS, CE, "features.feature_rms", False),
-    ("representation-space Tab. 2", f"{MIXUP} lowers feature RMS", "mixup", CE, "features.feature_rms", False),
-    ("representation-space Tab. 2", "CutMix lowers feature RMS", "cutmix", CE, "features.feature_rms", False),
-    ("representation-space Tab. 2", "label smoothing raises the cosine to the centre", LS, CE, "features.cosine", True),
-    ("representation-space Tab. 2", f"{MIXUP} raises the cosine to the centre", "mixup", CE, "features.cosine", True),
-    ("representation-space Tab. 2", "CutMix raises the cosine to the centre", "cutmix", CE, "features.cosine", True),
-    ("representation-space Tab. 2", "label smoothing lowers the success of FGSM", LS, CE, "attacks.success.fgsm", False),
-    ("representation-space Tab. 2", f"{MIXUP} lowers the success of FGSM", "mixup", CE, "attacks.success.fgsm", False),
-    ("representation-space Tab. 2", "CutMix lowers the success of FGSM", "cutmix", CE, "attacks.success.fgsm", False),
-    (
-        "representation-space Tab. 2",
-        "label smoothing lowers the success of weak PGD",
-        LS,
-        CE,
-        "attacks.success.pgd-weak",
-        False,
-    ),
-    ("representation-space Tab. 2", f"{MIXUP} lowers the success of weak PGD", "mixup", CE, "attacks.success.pgd-weak", False),
-    ("representation-space Tab. 2", "CutMix lowers the success of weak PGD", "cutmix", CE, "attacks.success.pgd-weak", False),
-    (
-        "representation-space Tab. 2",
-        "label smoothing lowers the success of strong PGD",
-        LS,
-        CE,
-        "attacks.success.pgd-strong",
-        False,
-    ),
-    (
-        "representation-space Tab. 2",
-        f"{MIXUP} lowers the success of strong PGD",
-        "mixup",
-        CE,
-        "attacks.success.pgd-strong",
-        False,
-    ),
-    (
-        "representation-space Tab. 2",
-        "CutMix lowers the success of strong PGD",
-        "cutmix",
-        CE,
-        "attacks.success.pgd-strong",
-        False,
+]
+REPRESENTATION: list[Claim] = [
+    *(
+        ("representation-space Tab. 2", f"{label} {claim}", name, CE, number, above)
+        for claim, number, above in (
+            ("gains on clean images", CLEAN, True),
+            ("lowers feature RMS", RMS, False),
+            ("raises the cosine to the centre", COSINE, True),
+            ("lowers confidence minus accuracy", SIGNED, False),
+            ("lowers the success of FGSM", FGSM, False),
+            ("lowers the success of weak PGD", WEAK, False),
+            ("lowers the success of strong PGD", STRONG, False),
+        )
+        for label, name in SOFT.items()
     ),
     ("representation-space Tab. 3", "label smoothing lowers the relative drop, 15 corruptions", LS, CE, DROP15, False),
     ("representation-space Tab. 3", f"{MIXUP} lowers the relative drop, 15 corruptions", "mixup", CE, DROP15, False),
+    (
+        "representation-space Tab. 3",
+        "CutMix lowers the relative drop, 15 corruptions (paper: in one net of three)",
+        "cutmix",
+        CE,
+        DROP15,
+        False,
+    ),
+]
+OURS: list[Claim] = [
     ("ours", "MaCS lowers ECE under corruption", "macs", CE, "corruptions.ece", False),
     ("ours", "AugMix lowers ECE under corruption", "augmix", CE, "corruptions.ece", False),
     ("ours", "MaCS + AugMix lowers ECE under corruption", "macs-augmix", CE, "corruptions.ece", False),
@@ -155,27 +172,68 @@ CLAIMS = [
     ("ours", "focal loss lowers ECE under corruption", "focal", CE, "corruptions.ece", False),
     ("ours", "mixup lowers ECE under corruption", "mixup", CE, "corruptions.ece", False),
     ("ours", "CutMix lowers ECE under corruption", "cutmix", CE, "corruptions.ece", False),
+    ("ours", "AugMix beats MaCS under corruption (macs Tab. 5 and 7 disagree)", "augmix", "macs", BAD, True),
     ("ours", "AugMix lowers ECE", "augmix", CE, "clean.ece", False),
     ("ours", "MaCS + AugMix lowers ECE", "macs-augmix", CE, "clean.ece", False),
+    ("ours", "discriminative keeps clean accuracy, 2,000 images", "discriminative", CE, "noise.accuracy.0", True),
     ("ours", "MaCS lowers the mean curvature", "macs", CE, "curvature.curvature", False),
     ("ours", "AugMix lowers the mean curvature", "augmix", CE, "curvature.curvature", False),
     ("ours", f"MAGNMA {ONE} lowers the mean curvature", "magnma", CE, "curvature.curvature", False),
     ("ours", "discriminative lowers the mean curvature", "discriminative", CE, "curvature.curvature", False),
+    *(("ours", f"{label} lowers the mean curvature", name, CE, "curvature.curvature", False) for label, name in SOFT.items()),
+    *(("ours", f"{label} lowers the curvature of Fig. 10", name, CE, CURVED, False) for label, name in SOFT.items()),
 ]
+CLAIMS = [*MACS, *MAGNMA, *DISCRIMINATIVE, *REPRESENTATION, *OURS]
+VERDICTS = ("holds", "**does not hold**", "cannot be told")
+Rows = list[list[str]]
+Values = dict[tuple[str, str], dict[int, float]]  # method and number to the value of each seed
+
+LAYER = "discriminative, 128 features"
+BY_SEED = [  # what the text says of single seeds: (label, number, methods)
+    ("accuracy, clean, %", CLEAN, [CE, "macs", "cutmix", "discriminative"]),
+    ("accuracy at 16/255, %", NOISY, [CE, "discriminative"]),
+    ("margin", "logits.margin", [CE, "macs"]),
+    ("logit norm", "logits.norm", [CE, "macs"]),
+    ("confidence minus accuracy, clean, %", SIGNED, ["macs-augmix"]),
+    ("curvature of Fig. 10", CURVED, [CE, "discriminative"]),
+    ("feature RMS over cross-entropy's with the same net", "features.share", ["discriminative", LAYER]),
+    ("cross-entropy of the last epoch", "training.cross_entropy", [CE, "macs"]),
+    ("mixed cross-entropy of the last epoch", "training.mixed_cross_entropy", ["cutmix"]),
+    ("margin term of the last epoch", "training.margin", ["discriminative", LAYER]),
+]
+UNCHANGED = ("clean", "temperature", "logits", "noise", "sensitivity", "curvature", "features")
+OWN = {*SETS, LOST, DROP15, "features.share"}  # computed here, not in the cells
+TWICE = [CE, "macs", "augmix"]  # seed 0 of these has been computed with both generators
+CHANGED = ["zoom_blur", "frost", "snow", "spatter", "glass_blur"]
 
 
 def main() -> None:
     page = RESULTS / "README.md"
     text = page.read_text(encoding="utf-8")
-    assert MARK in text
-    page.write_text(re.sub(re.escape(MARK) + r"(\n\|.*)*", lambda _: f"{MARK}\n{claims_table()}", text), encoding="utf-8")
+    for mark, table in tables().items():
+        assert mark in text, mark
+        before, after = re.split(re.escape(mark) + r"(?:\n\|.*)*", text)
+        text = f"{before}{mark}\n{table}{after}"
+    page.write_text(text, encoding="utf-8")
 
 
-def claims_table() -> str:
-    """The claims as a Markdown table."""
+def tables() -> dict[str, str]:
+    """Every table of the page by the comment that stands above it, as Markdown."""
     study = read_study(str(RESULTS / "checks" / "first-generator.yaml"), "cpu")
     values = read_values(study)
-    rows = [["paper", "claim", "our number", "verdict", "scale", "command"], ["---"] * 6]
+    claims = claim_rows(study, values)
+    rows = {
+        "generators": generator_rows(values),
+        "seeds": seed_rows(values),
+        "papers": paper_rows(claims),
+        "claims": [["paper", "claim", "our number", "verdict", "scale", "command"], ["---"] * 6, *claims],
+    }
+    return {MARK.format(name): "\n".join(map(line, body)) for name, body in rows.items()}
+
+
+def claim_rows(study: Study, values: Values) -> Rows:
+    """A row for each claim: its numbers, its verdict and the command that shows them."""
+    rows = []
     for where, claim, method, against, name, above in CLAIMS:
         mine, base = values[method, name], values[against, name]
         found = paired_difference(mine, base)
@@ -185,23 +243,88 @@ def claims_table() -> str:
         known = STUDY if name in study.table.columns else SHOWN.get((method, name.partition(".")[0]))
         command = f"`{known}`" if known and against == CE else "`claims.py`"
         rows.append([where, claim, shown, verdict(found, above), f"cpu, {found.count} seeds", command])
-    return "\n".join(map(line, rows))
+    return rows
 
 
-def read_values(study) -> dict[tuple[str, str], dict[int, float]]:
-    """Method and number to the value of each seed, in the unit that is shown, with the three numbers that are ours."""
-    results = Results(RESULTS / "first-generator")
-    values: dict[tuple[str, str], dict[int, float]] = {}
-    for cell in cells_of(study):
-        found = {f"{label}.{name}": value for label, all in results.measured(cell).items() for name, value in all.items()}
-        for name, left_out in SETS.items():
-            names = set(cell.measure["corruptions"][1]["names"]) - left_out
-            found[name] = fmean(found[f"{BAD}.{each}"] for each in names)
+def paper_rows(claims: Rows) -> Rows:
+    """How many claims of each paper have which verdict; rows of our own are no claims of a paper."""
+    counts = Counter((row[0].split()[0], row[3]) for row in claims if "ours" not in row[0])
+    papers = list(dict.fromkeys(paper for paper, _ in counts))
+    rows = [[paper, *(str(counts[paper, said]) for said in VERDICTS)] for paper in papers]
+    return [["paper", "holds", "does not hold", "cannot be told"], ["---"] + ["---:"] * 3, *rows]
+
+
+def seed_rows(values: Values) -> Rows:
+    """Numbers of single seeds, and the success of strong PGD for every method."""
+    strong = ("success of strong PGD, %", STRONG, [method for method, name in values if name == STRONG])
+    rows = [["number", "method", *(f"seed {seed}" for seed in range(5))], ["---"] * 2 + ["---:"] * 5]
+    for label, name, methods in [*BY_SEED, strong]:
+        for method in methods:
+            found = values[method, name]
+            rows.append([label, method, *(number(found[seed], of_column(name)) if seed in found else "" for seed in range(5))])
+    return rows
+
+
+def generator_rows(first: Values) -> Rows:
+    """Cells of seed 0 that both generators have: accuracy under what changed, and how many numbers are equal."""
+    second = read_values(read_study("main", "cpu"), "main")
+    rows = [["", *(f"{method}, {order}" for method in TWICE for order in ("first", "second"))], ["---"] + ["---:"] * 6]
+    shown = {"19 corruptions": BAD, **{name.replace("_", " "): f"{BAD}.{name}" for name in CHANGED}}
+    for label, name in {**shown, "ten of ImageNet-C-bar": "c-bar.accuracy"}.items():
+        pairs = [values.get((method, name), {}).get(0) for method in TWICE for values in (first, second)]
+        rows.append([label, *("" if value is None else number(value, of_column(name)) for value in pairs)])
+    for label, parts in {
+        "equal, of all numbers": (*UNCHANGED, "corruptions", "attacks", "cost"),
+        "equal, of those on clean images, under noise and of geometry": UNCHANGED,
+    }.items():
+        row = [label]
+        for method in TWICE:
+            names = [name for other, name in first if other == method and name.partition(".")[0] in parts and name not in OWN]
+            equal = sum(first[method, name][0] == second[method, name][0] for name in names)
+            row += ["", f"{equal} of {len(names)}"]
+        rows.append(row)
+    return rows
+
+
+def read_values(study: Study, folder: str = "first-generator") -> Values:
+    """Every number of the finished cells in the unit that is shown, with those that are ours."""
+    values: Values = {}
+    for cell, found in cell_values(study, folder):
+        for name, kept in SETS.items():
+            found[name] = fmean(found[f"{BAD}.{each}"] for each in kept)
         found[LOST] = found["noise.accuracy.0"] - found[NOISY]
         found[DROP15] = 1 - found["corruptions.accuracy.of 15"] / found["corruptions.clean_accuracy"]
         for name, value in found.items():
             values.setdefault((str(cell.labels["method"]), name), {})[cell.seed] = value * of_column(name).factor
+    if folder == "first-generator":
+        add_shares(values)
     return values
+
+
+def cell_values(study: Study, folder: str) -> Iterator[tuple[Cell, dict[str, float]]]:
+    """The finished cells with all that was measured, and the terms of their last epoch."""
+    results = Results(RESULTS / folder)
+    for cell in cells_of(study):
+        measured = results.measured(cell)
+        if measured:
+            every = {f"{label}.{name}": value for label, all in measured.items() for name, value in all.items()}
+            found = {name: value for name, value in every.items() if value is not None}
+            ended = results.read(cell.name).get("training", {}).get("last_epoch", {})
+            yield cell, found | {f"training.{name}": value for name, value in ended.items()}
+
+
+def add_shares(values: Values) -> None:
+    """The feature RMS of the discriminative loss over cross-entropy's, without and with the layer of the paper."""
+    layered = read_study(str(RESULTS / "checks" / "discriminative-loss.yaml"), "cpu")
+    with_layer = {
+        str(cell.labels["method"]): found
+        for cell, found in cell_values(layered, "checks")
+        if cell.labels["model"] == "128-features"
+    }
+    mine, base = values["discriminative", RMS], values[CE, RMS]
+    values["discriminative", "features.share"] = {seed: mine[seed] / base[seed] for seed in mine}
+    values[LAYER, "features.share"] = {0: with_layer["discriminative"][RMS] / with_layer[CE][RMS]}
+    values[LAYER, "training.margin"] = {0: with_layer["discriminative"]["training.margin"]}
 
 
 def verdict(found: Difference, above: bool) -> str:

@@ -1,6 +1,7 @@
 """The results in docs/ are what the commands above them give: nothing is left to compute, and no number has drifted."""
 
 import csv
+import re
 import runpy
 import shlex
 import shutil
@@ -39,9 +40,16 @@ def test_the_table_for_a_choice_is_of_the_results():
 
 
 def test_the_claims_are_of_the_results():
-    """The table at the end of the page is what its script writes."""
-    script = runpy.run_path(str(DOCS.parent / "scripts" / "claims.py"))
-    assert (DOCS / "results" / "README.md").read_text().endswith(f"{script['MARK']}\n{script['claims_table']()}\n")
+    """Each table of the page is what the script writes, the claims end it, and the text has their intervals."""
+    tables = runpy.run_path(str(DOCS.parent / "scripts" / "claims.py"))["tables"]()
+    page = (DOCS / "results" / "README.md").read_text()
+    assert len(tables) == 4
+    for mark, table in tables.items():
+        assert f"{mark}\n{table}\n" in page, mark
+    assert page.endswith(f"{table}\n")
+    said = re.findall(r"[-+][\d.]+ to [-+][\d.]+", page.partition("## Seed by seed")[0])
+    assert len(said) == 5
+    assert [interval for interval in said if interval not in table] == []
 
 
 def test_the_command_beside_a_claim_shows_its_numbers(surefoot, here):
