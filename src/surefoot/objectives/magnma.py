@@ -26,8 +26,8 @@ class MAGNMA(Objective):
     R is the mean over `samples` of D(p(x) || p(x + d)), d ~ N(0, s^2 I) with s ~ U(0, max_std) for each image; Z the mean of
     D(p(x) || p(w x + (1 - w) T_a(x))). The true-class probability p_y carries gradient unless `detach_weight`, and is left out
     unless `aware`. A weight of 0 leaves its term and its passes out: `noise_weight=0.2, mix_weight=0` and `noise_weight=0,
-    mix_weight=5` are the variants of Table 3. `samples=1` is the cheap variant. `view` is used in place of the noise. Batch norm
-    sees each draw apart, as the algorithm is written, or all together.
+    mix_weight=5` are the variants of Table 3. `samples=1` is the cheap variant. `view` is used in place of the noise. Batch
+    norm sees each draw apart, as the algorithm is written, or all together.
     """
 
     def __init__(
