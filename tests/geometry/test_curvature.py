@@ -19,6 +19,7 @@ from surefoot.geometry import (
     sampled_fisher_trace,
 )
 from surefoot.geometry.evaluation import base_seed, gaussian
+from surefoot.models.classifier import Classifier
 from surefoot.objectives.base import kl
 from surefoot.seeds import generator
 
@@ -263,3 +264,19 @@ def test_the_bound_is_made_of_its_parts(smooth, points, labels):
     torch.testing.assert_close(found.values, 0.5 * found.gradient_norms + 0.125 * ends.values)
     assert (found.two_sided >= found.values).all()
     assert (found.two_sided > found.values).any()
+
+
+def test_normalised_units_are_those_of_the_net_inside(linear, points, labels):
+    """The same draws on (x - mean) / std, through the net without its normalisation."""
+    std = torch.linspace(0.2, 0.3, points.shape[1]).tolist()
+    inside = linear
+    outer = Classifier(linear, mean=0.4, std=std, image_size=tuple(points.shape[2:]), channels=points.shape[1]).to(points)
+    expected = input_curvature(inside, (points - outer.mean) / outer.std, labels, 3, 0.01, generator(0)).values
+    found = input_curvature(outer, points, labels, 3, 0.01, generator(0), units="normalised").values
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
+    pixels = input_curvature(outer, points, labels, 3, 0.01, generator(0)).values
+    assert not torch.allclose(pixels, expected, rtol=0.1)
+    with pytest.raises(SurefootError, match="needs a model with mean and std"):
+        input_curvature(linear, points, labels, 1, units="normalised")
+    with pytest.raises(SurefootError, match="Unknown units 'norm'"):
+        input_curvature(linear, points, labels, 1, units="norm")

@@ -11,12 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..attacks.gradients import input_gradient, untouched
-from ..errors import require
+from ..errors import SurefootError, UnknownName, require
+from ..models.classifier import Classifier
 from ..seeds import check_indices, draw
 from ..types import Images, Labels
 from .evaluation import base_seed, deterministic, gaussian, loss_gradient, losses, prepared_batch, slices
 from .heads import mean_and_error, pearson
 from .hessian import HessianProducts
+
+UNITS = ("pixels", "normalised")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ def input_curvature(
     step: float = 0.01,
     generator: torch.Generator | None = None,
     *,
+    units: str = "pixels",
     indices: Tensor | None = None,
     batch_size: int = 256,
     progress: bool = False,
@@ -45,10 +49,12 @@ def input_curvature(
 
     For a smooth net and a small step this is the sum of the squared Hessian eigenvalues. With ReLU a step of 0.01 crosses
     kinks, which dominate: it then tells how the slope changes over that distance, unlike `hessian_curvature`.
-    Pixel units: the figure scales with the fourth power of the normalisation's std.
+    Step and gradient are in pixels, or in the "normalised" `units` (x - mean) / std, as the authors' code has them: with one
+    std for all channels the figure is std^4 of that in pixels, at a step of std times as many pixels.
     """
     require(draws >= 1, "draws", "at least 1", draws)
     require(step > 0, "step", "positive", step)
+    scale = unit_of(model, units, images)
     (images, labels), seed = prepared_batch(model, images, labels, half=False), base_seed(generator)
     indices = check_indices(indices, len(images))
     batches = []
@@ -58,10 +64,21 @@ def input_curvature(
             clean = loss_gradient(model, points, right)
             rows = []
             for draw in range(draws):
-                moved = gaussian(points, indices[part], draw, seed).mul_(step).add_(points)
-                rows.append(squares(loss_gradient(model, moved, right).sub_(clean)) / step**2)
+                moved = gaussian(points, indices[part], draw, seed).mul_(step * scale).add_(points)
+                rows.append(squares(loss_gradient(model, moved, right).sub_(clean).mul_(scale)) / step**2)
             batches.append(torch.stack(rows))
     return Curvature(*mean_and_error(batches), draws, step)
+
+
+def unit_of(model: nn.Module, units: str, images: Images) -> Tensor:
+    """How many pixels a unit is, for each channel."""
+    if units not in UNITS:
+        raise UnknownName("units", units, UNITS)
+    if units == "pixels":
+        return images.new_ones(())
+    if not isinstance(model, Classifier):
+        raise SurefootError("units='normalised' needs a model with mean and std: sf.adapt(module, mean=..., std=...).")
+    return model.std.to(images)
 
 
 def hessian_curvature(

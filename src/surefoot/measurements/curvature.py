@@ -8,8 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..errors import UnknownName
 from ..geometry._sensitivity import noisy_correct
 from ..geometry.curvature import (
+    UNITS,
     LossLandscape,
     accuracy_by_curvature,
     curvature_by_count,
@@ -40,15 +42,15 @@ SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 STEEPER = "first-order radius: exact for a linear net, elsewhere no certificate: a little further away the net may be steeper."
 
 
-def chunk_curvature(context: Context, batch: Batch, draws: int, step: float) -> Tensor:
+def chunk_curvature(context: Context, batch: Batch, draws: int, step: float, units: str = "pixels") -> Tensor:
     """Curvature of the images of a chunk (discriminative-noise Eq. 21), for all who ask for the same."""
 
     def compute() -> Tensor:
-        run: dict[str, Any] = {"indices": batch.indices, "batch_size": context.batch_size}
+        run: dict[str, Any] = {"indices": batch.indices, "batch_size": context.batch_size, "units": units}
         source = generator(context.seed, "curvature")
         return input_curvature(context.model, batch.images, batch.labels, draws, step, source, **run).values
 
-    return for_chunk(context, batch, ("curvature", draws, step), compute)
+    return for_chunk(context, batch, ("curvature", draws, step, units), compute)
 
 
 class Curvature(Measurement):
@@ -58,11 +60,13 @@ class Curvature(Measurement):
     adds = ("curvature",)
     passes = 63
 
-    def __init__(self, draws: int = 20, step: float = STEP, max_images: int | None = 1000) -> None:
-        self.draws, self.step, self.max_images = draws, step, max_images
+    def __init__(self, draws: int = 20, step: float = STEP, max_images: int | None = 1000, units: str = "pixels") -> None:
+        if units not in UNITS:
+            raise UnknownName("units", units, UNITS)
+        self.draws, self.step, self.max_images, self.units = draws, step, max_images, units
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
-        return {"curvature": chunk_curvature(context, batch, self.draws, self.step)}
+        return {"curvature": chunk_curvature(context, batch, self.draws, self.step, self.units)}
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         rows = table.clean(self.max_images)
