@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 
 import surefoot as sf
 from surefoot.auditing import depths
@@ -31,11 +32,35 @@ def digits() -> Dataset:
 
 
 @pytest.fixture(scope="session")
-def run(digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Three epochs of cross-entropy on digits, with its folder."""
-    model = sf.load_model("small-resnet", data=digits, seed=0)
-    folder = tmp_path_factory.mktemp("runs") / "ce"
-    return sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=3, seed=0, output=folder, progress=False)
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A folder that the first of the suite's processes makes and all of them read: `once("name", make)`."""
+    base = tmp_path_factory.getbasetemp()
+    base = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "once"
+    base.mkdir(exist_ok=True)
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = base / name, base / f"{name}.done"
+        with FileLock(base / f"{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # of one that failed
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def run(digits: Dataset, once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Three epochs of cross-entropy on digits, with its folder, which is this process's own."""
+
+    def fit(folder: Path) -> Run:
+        model = sf.load_model("small-resnet", data=digits, seed=0)
+        return sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=3, seed=0, output=folder, progress=False)
+
+    own = tmp_path_factory.mktemp("runs") / "ce"
+    shutil.copytree(once("ce", fit), own)
+    return fit(own)  # finds it finished
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import surefoot as sf
+from surefoot.auditing import depths
 from surefoot.models.classifier import predict
 
 LOADER = """
@@ -57,7 +58,13 @@ def test_accuracy_of_the_foreign_resnet(cifar, loader, here):
     assert float(predict(model, data.test.batches(100)).correct.double().mean()) == pytest.approx(0.87, abs=0.05)
 
 
-def test_the_command_audits_it(surefoot, cifar, loader, quicker):
+def test_the_command_audits_it(surefoot, cifar, loader, monkeypatch):
+    little = {
+        "corruptions": {"names": ("contrast",), "severities": (3,), "max_images": 30},
+        "attacks": {"names": ("fgsm",), "max_images": 30},
+        **depths.geometry(8, 1),
+    }
+    monkeypatch.setitem(depths.DEPTHS, "quick", depths.Depth("quick", little))
     options = ["--import", loader, "--data", cifar, "--max-images", 30, "--json", "--quiet"]
     found = surefoot("audit", *options)
     assert found.code == 0, found.err

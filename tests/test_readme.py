@@ -5,10 +5,11 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+import torch
 from PIL import Image
 
 import surefoot as sf
+from surefoot.files import read_tensors
 from surefoot.objectives.methods import OBJECTIVES
 
 ROOT = Path(__file__).parent.parent
@@ -19,20 +20,33 @@ def blocks(document: str, language: str) -> Iterator[str]:
     yield from re.findall(rf"^```{language}\n(.*?)^```", (ROOT / document).read_text(), flags=re.S | re.M)
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
-def test_python_snippets_run(document, here, quicker):
+def run_snippets(document):
     snippets = list(blocks(document, "python"))
     assert snippets
     for snippet in snippets:
         exec(compile(snippet, document, "exec"), {"__name__": "snippet"})
 
 
-def test_commands_of_the_readme_run(surefoot, here, quicker):
+def test_snippets_of_contributing_run(here, quicker):
+    run_snippets("CONTRIBUTING.md")
+
+
+def test_readme_runs_and_python_and_the_command_give_bit_identical_weights(surefoot, here, quicker, monkeypatch):
+    """Every snippet and every command; the first of each train the same."""
     lines = [line for block in blocks("README.md", "sh") for line in block.splitlines()]
     assert lines
+    for name in ("python", "shell"):
+        (here / name).mkdir()
+    monkeypatch.chdir(here / "python")
+    run_snippets("README.md")
+    monkeypatch.chdir(here / "shell")
     for line in lines:
         found = surefoot(*shlex.split(line)[1:])
         assert found.code == 0, found.err
+    python, shell = (here / name / "runs" / "smooth" for name in ("python", "shell"))
+    one, other = (read_tensors("weights", folder / "model.safetensors") for folder in (python, shell))
+    assert all(torch.equal(one[key], other[key]) for key in one | other)
+    assert (python / "recipe.yaml").read_text() == (shell / "recipe.yaml").read_text()
 
 
 def test_every_command_is_in_the_readme():

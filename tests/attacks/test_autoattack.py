@@ -69,7 +69,7 @@ def test_any_size(size, norm):
 
 
 def test_seeded_and_the_callers_generator_is_left_alone():
-    net, images = small_net(), pictures(16)
+    net, images = small_net(4), pictures(16)
     labels = net(images).argmax(1)
     torch.manual_seed(3)
     expected = torch.rand(2)
@@ -127,7 +127,7 @@ def test_time_is_up_in_the_middle(caplog):
 
 
 def test_resumed(tmp_path):
-    net, images = small_net(), pictures(10)
+    net, images = small_net(4), pictures(10)
     labels = net(images).argmax(1)
     options = {"eps": 0.01, "version": "fast", "batch_size": 4}
     whole = autoattack(net, images, labels, **options)

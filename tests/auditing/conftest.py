@@ -3,7 +3,9 @@
 import pytest
 import torch
 
+import surefoot as sf
 from surefoot.auditing.depths import Depth, geometry
+from surefoot.data.dataset import Dataset
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +25,12 @@ def small() -> Depth:
             **geometry(40, 2),
         },
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def few() -> Dataset:
+    """As many test images as a small audit damages."""
+    return sf.load_data("digits", max_images=60)
 
 
 class Squared(torch.nn.Module):

@@ -17,7 +17,7 @@ FULL = {"slopes", "hessian", "landscape", "stability", "centre-stability", "comp
 def only():
     measure = {"corruptions": {"names": ("contrast",), "severities": (1,), "max_images": 10}}
     measure |= {**geometry(IMAGES, 2), **deeper(IMAGES), **deepest(IMAGES, 2)}
-    return Depth("small", {**measure, "certificates": {"max_images": 1}})
+    return Depth("small", {**measure, "certificates": {"max_images": 2}})
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,12 @@ def test_every_number_has_its_facts(audit):
     paths = numbers_in(audit.to_dict())
     assert len(paths) > 100
     assert all(of_path(path).meaning for path in paths)
+
+
+def test_certificates_and_the_hessian(audit):
+    found = audit.geometry.measured
+    assert found["certified_accuracy"]["0"] >= found["certified_accuracy"]["0.5"]
+    assert {"hessian_curvature", "largest_eigenvalue", "fisher_trace", "eigenvalue_upper_bound"} <= found.keys()
 
 
 def test_notes_say_what_a_number_is_not(audit):

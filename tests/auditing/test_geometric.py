@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.auditing.depths import Depth, deeper, deepest, geometry
 from surefoot.data.choosing import choose
 from surefoot.measurements.context import Context
 from surefoot.models.observing import head_of
@@ -89,14 +88,6 @@ def test_what_a_model_does_not_allow_is_said(digits, only, squared):
     assert any(note.startswith("features: Squared must end in one linear layer") for note in found.notes)
     assert "feature_rms" not in found.measured
     assert "curvature" in found.measured
-
-
-def test_full_depth_adds_certificates_and_the_hessian(run, digits, only):
-    measure = {**geometry(10, 2), **deeper(10), **deepest(10, 2), "certificates": {"max_images": 2}}
-    depth = Depth("small", {"corruptions": only.measure["corruptions"], **measure})
-    found = sf.audit(run.predictor, digits, depth=depth, progress=False).geometry.measured
-    assert found["certified_accuracy"]["0"] >= found["certified_accuracy"]["0.5"]
-    assert {"hessian_curvature", "largest_eigenvalue", "fisher_trace", "eigenvalue_upper_bound"} <= found.keys()
 
 
 def test_places_of_images_in_a_split(digits):

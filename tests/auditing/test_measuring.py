@@ -120,7 +120,8 @@ def test_what_is_written(audit):
 
 
 def test_same_seed_same_numbers_other_seed_other_noise(audit, run, digits, small):
-    again = sf.audit(run.predictor, digits, name="ce", batch_size=100, depth=small, progress=False).to_dict()
+    fewer = Depth("small", {name: small.measure[name] for name in ("corruptions", "attacks")})
+    again = sf.audit(run.predictor, digits, name="ce", batch_size=100, depth=fewer, progress=False).to_dict()
     first = audit[0].to_dict()
     for part in ("calibration", "corruptions", "attacks"):
         assert flat(again[part]) == pytest.approx(flat(first[part]), abs=1e-3)
@@ -134,9 +135,9 @@ def flat(value):
     return [value] if isinstance(value, float) else []
 
 
-def test_the_model_is_left_in_its_mode(run, digits, small):
+def test_the_model_is_left_in_its_mode(run, few, small):
     run.model.train()
-    sf.audit(run.predictor, digits, split="calibration", depth=small, progress=False)
+    sf.audit(run.predictor, few, depth=small, progress=False)
     assert run.model.training
     run.model.eval()
     assert all(p.requires_grad for p in run.model.parameters())
@@ -149,6 +150,7 @@ def test_unknown_split(run, digits, small):
 
 def test_temperature_of_a_run_and_of_a_foreign_model(run, digits, small):
     """By default nothing is known of the model, so each half of the images gets the temperature of the other."""
+    small = Depth("small", {"corruptions": small.measure["corruptions"]})
     foreign = sf.audit(run.predictor, digits, depth=small, progress=False).temperature
     assert foreign.fitted_on == "two-fold cross-fitting on the test split"
     assert (len(foreign.temperatures), foreign.images) == (2, len(digits.test))

@@ -16,10 +16,11 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.auditing import passes
-from surefoot.auditing.depths import DEPTHS
+from surefoot.auditing.depths import DEPTHS, Depth
 from surefoot.auditing.plan import chunk_size, groups_of, nested_chunks
 from surefoot.auditing.store import restore
 from surefoot.auditing.table import read_part
+from surefoot.cli.main import run as run_command
 from surefoot.data.collection import files_of
 from surefoot.data.streaming import Pictures
 from surefoot.errors import SurefootError
@@ -40,8 +41,8 @@ def rows_of(folder):
     return pd.concat(parts).drop(columns="logits").astype({"condition": str}).reset_index(drop=True)
 
 
-def test_interrupted_anywhere_it_gives_the_same_audit(run, digits, small, tmp_path, monkeypatch):
-    sf.audit(run.predictor, digits, depth=small, output=tmp_path / "whole", progress=False)
+def test_interrupted_anywhere_it_gives_the_same_audit(run, few, small, tmp_path, monkeypatch):
+    sf.audit(run.predictor, few, depth=small, output=tmp_path / "whole", progress=False)
     done, keep = [], passes.keep
 
     def interrupted(store, task, found):
@@ -54,9 +55,9 @@ def test_interrupted_anywhere_it_gives_the_same_audit(run, digits, small, tmp_pa
     monkeypatch.setattr(passes, "keep", interrupted)
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            sf.audit(run.predictor, digits, depth=small, output=tmp_path / "again", progress=False)
+            sf.audit(run.predictor, few, depth=small, output=tmp_path / "again", progress=False)
         assert not (tmp_path / "again" / "audit.json").exists()
-    sf.audit(run.predictor, digits, depth=small, output=tmp_path / "again", progress=False)
+    sf.audit(run.predictor, few, depth=small, output=tmp_path / "again", progress=False)
     tasks = [task.number for task in done if task != "interrupted"]
     assert len(tasks) == len(set(tasks))  # nothing was measured twice
     assert done.count("interrupted") == 3
@@ -65,25 +66,25 @@ def test_interrupted_anywhere_it_gives_the_same_audit(run, digits, small, tmp_pa
     assert sorted(path.name for path in (tmp_path / "again" / "audit-data").iterdir()) == ["plan.json", "points.json", "table"]
 
 
-def test_an_unfinished_audit_with_other_options_is_refused(run, digits, small, tmp_path, monkeypatch):
+def test_an_unfinished_audit_with_other_options_is_refused(run, few, small, tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
     keep = passes.keep
     monkeypatch.setattr(passes, "keep", stop)
     with pytest.raises(KeyboardInterrupt):
-        sf.audit(run.predictor, digits, depth=small, output=tmp_path, progress=False)
+        sf.audit(run.predictor, few, depth=small, output=tmp_path, progress=False)
     monkeypatch.setattr(passes, "keep", keep)
     with pytest.raises(SurefootError, match=r"unfinished audit with another seed \(0 there, 1 now\)"):
-        sf.audit(run.predictor, digits, depth=small, seed=1, output=tmp_path, progress=False)
-    other = sf.load_model("small-resnet", data=digits, seed=1)
+        sf.audit(run.predictor, few, depth=small, seed=1, output=tmp_path, progress=False)
+    other = sf.load_model("small-resnet", data=few, seed=1)
     with pytest.raises(SurefootError, match="another weights"):
-        sf.audit(other, digits, depth=small, output=tmp_path, progress=False)
-    assert sf.audit(run.predictor, digits, depth=small, seed=1, output=tmp_path, overwrite=True, progress=False)
-    assert sf.audit(run.predictor, digits, depth=small, output=tmp_path, progress=False)  # a finished one is replaced
+        sf.audit(other, few, depth=small, output=tmp_path, progress=False)
+    assert sf.audit(run.predictor, few, depth=small, seed=1, output=tmp_path, overwrite=True, progress=False)
+    assert sf.audit(run.predictor, few, depth=small, output=tmp_path, progress=False)  # a finished one is replaced
 
 
-def test_the_plan_is_there_before_the_first_part(run, digits, small, tmp_path, monkeypatch):
+def test_the_plan_is_there_before_the_first_part(run, few, small, tmp_path, monkeypatch):
     seen, keep = [], passes.keep
 
     def look(store, task, found):
@@ -91,7 +92,7 @@ def test_the_plan_is_there_before_the_first_part(run, digits, small, tmp_path, m
         keep(store, task, found)
 
     monkeypatch.setattr(passes, "keep", look)
-    sf.audit(run.predictor, digits, depth=small, output=tmp_path, progress=False)
+    sf.audit(run.predictor, few, depth=small, output=tmp_path, progress=False)
     assert seen
     assert all(seen)
     plan = json.loads((tmp_path / "audit-data" / "plan.json").read_text())
@@ -99,8 +100,9 @@ def test_the_plan_is_there_before_the_first_part(run, digits, small, tmp_path, m
     assert {condition for task in plan["tasks"] for condition in task["conditions"]} >= {"clean", "contrast/4", "fgsm"}
 
 
-def test_another_batch_size_changes_no_draw(run, digits, small):
-    one, two = (sf.audit(run.predictor, digits, depth=small, batch_size=size, progress=False) for size in (32, 50))
+def test_another_batch_size_changes_no_draw(run, few, small):
+    small = Depth("small", {"corruptions": small.measure["corruptions"]})
+    one, two = (sf.audit(run.predictor, few, depth=small, batch_size=size, progress=False) for size in (32, 50))
     first, second = (each.table().set_index(["condition", "index"]).sort_index() for each in (one, two))
     assert first.index.equals(second.index)
     for name in ("confidence", "nll", "margin"):
@@ -114,11 +116,16 @@ COMMAND = ["audit", "--split", "test", "--max-images", "40", "--batch-size", "40
 
 
 @pytest.fixture(scope="module")
-def in_one_go(run, tmp_path_factory):
-    """A quick audit of 40 images by the command, in a process of its own."""
-    folder = tmp_path_factory.mktemp("one")
-    call(run, folder)
-    return folder
+def in_one_go(run, once):
+    """A quick audit of 40 images by the command."""
+    return once("in-one-go", lambda folder: go_on(run, folder))
+
+
+def go_on(run, folder):
+    """The command in this process."""
+    with pytest.raises(SystemExit) as stop:
+        run_command([*COMMAND, str(run.folder), "--output", str(folder)])
+    assert not stop.value.code
 
 
 def call(run, folder, *more, wait=True):
@@ -157,7 +164,7 @@ def test_killed_it_goes_on(run, in_one_go, tmp_path):
     os.killpg(started.pid, signal.SIGKILL)
     started.wait()
     assert not (tmp_path / "audit.json").exists()
-    call(run, tmp_path)
+    go_on(run, tmp_path)
     assert without_times(tmp_path) == without_times(in_one_go)
 
 

@@ -9,7 +9,8 @@ import torch
 import yaml
 
 from surefoot.cli.main import COMMANDS
-from surefoot.files import read_tensors, write_tensors
+from surefoot.files import write_tensors
+from surefoot.training.recipes import Recipe
 
 
 def test_version_and_help(surefoot):
@@ -75,7 +76,8 @@ def test_debug_shows_the_traceback(surefoot, here):
 
 
 def test_train_audit_and_json(surefoot, here):
-    trained = surefoot("train", "--epochs", 1, "--output", "r", "--json", "--quiet")
+    few = ["--epochs", 1, "--fraction", 0.2, "--set", "data.max_images=60", "--output", "r"]
+    trained = surefoot("train", *few, "--json", "--quiet")
     assert trained.code == 0
     assert json.loads(trained.out)["epoch"] == 1
     assert trained.err == ""
@@ -91,8 +93,8 @@ def test_train_audit_and_json(surefoot, here):
     assert "objective" in printed["subject"]["recipe"]
     assert surefoot("audit", "r", "--quiet").out == ""
     assert "Did you mean 'test'" in surefoot("audit", "r", "--split", "tset").err
-    assert "holds another recipe's run" in surefoot("train", "--epochs", 2, "--output", "r").err
-    assert "is finished already" in surefoot("train", "--epochs", 1, "--output", "r").err
+    assert "holds another recipe's run" in surefoot("train", *few, "--epochs", 2).err
+    assert "is finished already" in surefoot("train", *few).err
     checkpoint = ["--model", "small-resnet", "--checkpoint", "r/model.safetensors", "--data", "digits"]
     again = json.loads(surefoot("audit", *checkpoint, "--json", "--split", "validation").out)
     assert again["calibration"] == printed["calibration"]
@@ -102,6 +104,7 @@ def test_flags_win_over_set_which_wins_over_the_file(surefoot, here):
     recipe = {"objective": {"name": "focal", "gamma": 3}, "training": {"epochs": 9, "batch_size": 64}, "seed": 5}
     (here / "r.yaml").write_text(yaml.safe_dump(recipe))
     options = ["--recipe", "r.yaml", "--set", "training.epochs=8", "--set", "training.warmup_epochs=0", "--epochs", "1"]
+    options += ["--fraction", "0.2"]
     assert surefoot("train", *options, "--set", "seed=6", "--output", "a", "--quiet").code == 0
     done = yaml.safe_load((here / "a" / "recipe.yaml").read_text())
     assert done["objective"] == {"name": "focal", "gamma": 3.0}
@@ -117,6 +120,7 @@ def test_ones_own_objective(surefoot, here):
         "        super().__init__(gamma)\n        self.odd = odd\n"
     )
     arguments = ["train", "--objective", "my_method:Mine", "--set", "objective.odd=7", "--epochs", "1", "--output", "r"]
+    arguments += ["--fraction", "0.2"]
     done = subprocess.run([sys.executable, "-m", "surefoot", *arguments], capture_output=True, text=True, cwd=here)
     assert done.returncode == 0, done.stderr
     written = yaml.safe_load((here / "r" / "recipe.yaml").read_text())["objective"]
@@ -166,7 +170,10 @@ def test_doctor(surefoot, monkeypatch):
     assert surefoot("doctor").code == 1
 
 
-def test_demo(surefoot, here):
+def test_demo(surefoot, here, monkeypatch):
+    """On a fifth of the digits."""
+    few, check = {"name": "digits", "fraction": 0.2, "max_images": 60}, Recipe.check
+    monkeypatch.setattr(Recipe, "check", lambda given, *more, **options: check({**given, "data": few}, *more, **options))
     found = surefoot("demo", "--epochs", 1, "--output", "d")
     assert found.code == 0
     assert "macs is" in found.out
@@ -177,19 +184,6 @@ def test_demo(surefoot, here):
     assert "holds a demo already" in surefoot("demo", "--output", "d").err
     table = json.loads(surefoot("demo", "--epochs", 1, "--output", "d", "--overwrite", "--json", "--quiet").out)["table"]
     assert set(table["cross-entropy"]["ECE"]) == {"value", "low", "high"}
-
-
-def test_python_and_the_command_give_bit_identical_weights(surefoot, here):
-    """The README's first snippet and its first command."""
-    from test_readme import blocks
-
-    exec(next(blocks("README.md", "python")), {})
-    command = next(line for line in next(blocks("README.md", "sh")).splitlines() if line.startswith("surefoot train"))
-    arguments = command.removeprefix("surefoot ").replace("runs/smooth", "runs/command").split()
-    assert surefoot(*arguments, "--quiet").code == 0
-    python, shell = (read_tensors("weights", here / "runs" / name / "model.safetensors") for name in ("smooth", "command"))
-    assert all(torch.equal(python[key], shell[key]) for key in python | shell)
-    assert (here / "runs/smooth/recipe.yaml").read_text() == (here / "runs/command/recipe.yaml").read_text()
 
 
 def test_a_foreign_checkpoint_that_does_not_fit(surefoot, here):

@@ -44,7 +44,10 @@ def test_a_python_run_is_audited_on_the_same_pixels(surefoot, here, folder):
     import surefoot as sf
 
     for path in (here / "own").rglob("*.png"):
-        Image.open(path).resize((80, 72)).save(path)
+        if int(path.stem) < 20 and ("train" in path.parts or int(path.stem) < 6):
+            Image.open(path).resize((80, 72)).save(path)
+        else:
+            path.unlink()
     data = sf.load_data(str(folder))
     assert data.image_size == (72, 80)
     model = sf.load_model("resnet10t", data=data, seed=0)

@@ -99,7 +99,7 @@ def test_all_of_train_val_and_test(class_folders, write_images):
     assert_disjoint(data)
 
 
-def test_a_test_folder_alone_can_be_audited(class_folders, run):
+def test_a_test_folder_alone_can_be_audited(class_folders, quicker):
     import shutil
 
     shutil.rmtree(class_folders / "train")

@@ -40,7 +40,7 @@ def test_bad_images(class_folders, workers):
     assert torch.cat([batch.labels for batch in batches]).bincount().tolist() == [10, 9, 10]
 
 
-def test_training_and_auditing_from_a_stream_equal_memory(class_folders):
+def test_training_and_auditing_from_a_stream_equal_memory(class_folders, quicker):
     def train(**options):
         data = sf.load_data(str(class_folders), **options)
         model = sf.load_model("small-resnet", data=data, seed=0)

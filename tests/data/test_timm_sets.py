@@ -97,7 +97,7 @@ class TestShards:
         assert a.sort().values.equal(c.sort().values)
         assert all(len(batch) == 16 for batch in train.batches(16, drop_last=True))
 
-    def test_training_and_auditing(self, shards):
+    def test_training_and_auditing(self, shards, quicker):
         data = self.load(shards)
         model = sf.load_model("small-resnet", data=data, seed=0)
         done = sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=32, progress=False)

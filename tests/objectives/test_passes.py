@@ -83,8 +83,14 @@ def test_bad_views(images, view, message):
             objective(normed(), images, LABELS)
 
 
-@pytest.mark.parametrize("name", ["macs", "augmix", "discriminative", "stability", "trades"])
-@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        *(("macs", False), ("macs", True), ("augmix", True), ("discriminative", True), ("stability", False), ("trades", True)),
+        *(pytest.param(name, False, marks=pytest.mark.stress) for name in ("augmix", "discriminative", "trades")),
+        pytest.param("stability", True, marks=pytest.mark.stress),
+    ],
+)
 def test_compiled_models_give_the_same(images, name, before):
     """Features are seen in compiled code too, also where the model was compiled and run before."""
     torch.compiler.reset()

@@ -187,10 +187,10 @@ def test_a_process_that_dies_is_a_failed_cell(tmp_path, monkeypatch):
 
 
 def test_what_a_cell_leaves_behind_changes_no_other(tmp_path):
-    """One process does them in this order and in the other."""
+    """This process does them in this order, another in the other."""
     found = cells(tmp_path, methods={name: name for name in ("cross-entropy", "macs", "noisy")}, measure={"clean": {}})
-    for name, order in {"forwards": found, "backwards": found[::-1]}.items():
-        report, _ = run(order, tmp_path / name, Local(jobs=1))
+    for name, order, engine in (("forwards", found, Here()), ("backwards", found[::-1], Local(jobs=1))):
+        report, _ = run(order, tmp_path / name, engine)
         assert report.failed == [], report.failed[0].log.read_text()
     one, other = (Results(tmp_path / name / "results") for name in ("forwards", "backwards"))
     for cell in found:

@@ -24,58 +24,69 @@ SCRIPT = """
 import atexit, os, sys, torch, surefoot as sf
 from pathlib import Path
 from torch import nn
-from surefoot.types import Terms
-def left():  # registered first, so it is the last to be called
-    names = [task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")]
-    Path(f"{output}-threads-{os.environ.get('RANK', 0)}").write_text(" ".join(names))
-atexit.register(left)
 class Noisy(sf.objectives.CrossEntropy):
     def forward(self, model, images, labels, *, generator=None):
         return super().forward(model, sf.views.GaussianNoise((0.0, 0.2))(images, generator), labels)
-kind, output = sys.argv[1:3]
-torch.manual_seed(0)
-norm = [nn.BatchNorm1d(24)] if kind == "norm" else []
-net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), *norm, nn.ReLU(), nn.Linear(24, 10))
-model = sf.adapt(net, 0.5, 0.5, 32)
-data = sf.load_data("digits")
-extra = {"accumulation": 2, "clip_norm": 1.0} if kind == "parts" else {}
-augmentation = type(data.augmentation)() if kind == "norm" else None
-sf.fit(model, Noisy() if kind != "norm" else sf.objectives.CrossEntropy(), data, epochs=2, batch_size=64, learning_rate=0.05,
-       output=output, progress=False, augmentation=augmentation, device="cpu", precision="float32", **extra)
-if kind == "plain":  # a second run in the same processes
-    sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=64, progress=False, device="cpu")
+def train(kind, output):
+    torch.manual_seed(0)
+    norm = [nn.BatchNorm1d(24)] if kind == "norm" else []
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), *norm, nn.ReLU(), nn.Linear(24, 10))
+    model = sf.adapt(net, 0.5, 0.5, 32)
+    data = sf.load_data("digits")
+    extra = {"accumulation": 2, "clip_norm": 1.0} if kind == "parts" else {}
+    augmentation = type(data.augmentation)() if kind == "norm" else None
+    objective = Noisy() if kind != "norm" else sf.objectives.CrossEntropy()
+    sf.fit(model, objective, data, epochs=2, batch_size=64, learning_rate=0.05, output=output, progress=False,
+           augmentation=augmentation, device="cpu", precision="float32", **extra)
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    def left():  # registered first, so it is the last to be called
+        names = [task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")]
+        (folder / f"threads-{os.environ['RANK']}").write_text(" ".join(names))
+    atexit.register(left)
+    for kind in sys.argv[2:]:  # one after another in the same processes
+        train(kind, folder / kind)
 """
 
 
-def run_script(tmp_path, kind, count):
-    script, output = tmp_path / "script.py", tmp_path / f"{kind}-{count}"
+def run_script(folder, *kinds):
+    """Each kind of training by the same two processes."""
+    folder.mkdir()
+    script = folder / "script.py"
     script.write_text(SCRIPT)
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"] if count > 1 else []
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, *launcher, str(script), kind, str(output)], capture_output=True, text=True, env=environment
+        [sys.executable, *launcher, str(script), str(folder), *kinds], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr
-    for rank in range(count):  # a thread of the group that outlives the interpreter aborts the process now and then
-        assert "gloo" not in (tmp_path / f"{kind}-{count}-threads-{rank}").read_text()
-    return read_tensors("weights", output / "model.safetensors"), output
+    for rank in range(2):  # a thread of the group that outlives the interpreter aborts the process now and then
+        assert "gloo" not in (folder / f"threads-{rank}").read_text()
+
+
+@pytest.fixture(scope="module")
+def by_two(once):
+    return once("by-two", lambda folder: run_script(folder, "plain", "parts", "norm"))
 
 
 @pytest.mark.parametrize("kind", ["plain", "parts"])
-def test_two_processes_equal_one(tmp_path, kind):
+def test_two_processes_equal_one(tmp_path, by_two, kind):
     """Noise, augmentation and order are drawn for the global batch; weights agree to 1e-5 without batch norm."""
-    (one, first), (two, second) = (run_script(tmp_path, kind, count) for count in (1, 2))
+    alone = {"__name__": "script"}
+    exec(SCRIPT, alone)
+    alone["train"](kind, tmp_path / kind)
+    one, two = (read_tensors("weights", folder / kind / "model.safetensors") for folder in (tmp_path, by_two))
     for name in one:
         assert torch.allclose(one[name], two[name], atol=1e-5), name
-    lines = [[json.loads(x) for x in (f / "history.jsonl").read_text().splitlines()] for f in (first, second)]
-    for a, b in zip(*lines, strict=True):
+    histories = [(folder / kind / "history.jsonl").read_text().splitlines() for folder in (tmp_path, by_two)]
+    for a, b in zip(*([json.loads(line) for line in lines] for lines in histories), strict=True):
         assert a["loss"] == pytest.approx(b["loss"], abs=1e-5)
         assert a["validation_accuracy"] == pytest.approx(b["validation_accuracy"], abs=0.006)
 
 
-def test_batch_norm_takes_its_statistics_over_each_half(tmp_path):
+def test_batch_norm_takes_its_statistics_over_each_half(by_two):
     """The same as one process that normalises each half by itself and averages gradients and running statistics."""
-    two, _ = run_script(tmp_path, "norm", 2)
+    two = read_tensors("weights", by_two / "norm" / "model.safetensors")
     torch.manual_seed(0)
     net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), nn.BatchNorm1d(24), nn.ReLU(), nn.Linear(24, 10))
     data, norm = sf.load_data("digits"), net[2]
@@ -110,44 +121,60 @@ def test_batch_norm_takes_its_statistics_over_each_half(tmp_path):
     assert torch.allclose(two["module.2.running_var"], halves[0][1], rtol=1e-3)
 
 
-def test_the_command_starts_processes(tmp_path):
-    command = [sys.executable, "-m", "surefoot", "train", "--epochs", "1", "--processes", "2", "--output", str(tmp_path / "r")]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["epoch"] == 1
-    assert (tmp_path / "r" / "model.safetensors").is_file()
+def command(output, *more):
+    options = ["--epochs", "3", "--fraction", "0.3", "--batch-size", "64", "--processes", "2", "--output", str(output), *more]
+    return [sys.executable, "-m", "surefoot", "train", "--objective", "discriminative", *options]
+
+
+@pytest.fixture(scope="module")
+def whole(once):
+    """A run that two processes trained without a break."""
+
+    def train(folder):
+        folder.mkdir()
+        with (folder / "said").open("w") as said:
+            assert subprocess.run(command(folder / "r", "--json"), stdout=said).returncode == 0
+
+    return once("whole-by-two", train)
+
+
+def test_the_command_starts_processes(whole):
+    assert json.loads((whole / "said").read_text())["epoch"] == 3
+    assert (whole / "r" / "model.safetensors").is_file()
+
+
+def have_the_same_weights(one, other):
+    for file in ("model.safetensors", "objective.safetensors"):
+        a, b = (read_tensors("weights", folder / file) for folder in (one, other))
+        for name in a:
+            assert torch.allclose(a[name].float(), b[name].float(), atol=1e-6), name
 
 
 def test_an_error_in_several_processes_is_one_line(tmp_path):
-    command = [sys.executable, "-m", "surefoot", "train", "--epochs", "1", "--processes", "2", "--output", str(tmp_path / "r")]
-    done = subprocess.run([*command, "--data", "missing/folder"], capture_output=True, text=True)
+    done = subprocess.run(command(tmp_path / "r", "--data", "missing/folder"), capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "surefoot: No data folder at 'missing/folder'.\n"
 
 
-def test_one_of_several_that_is_killed_is_a_failure(tmp_path):
-    """As when memory runs out: the others are ended, the code is not 0, and a line says why."""
-    command = [
-        sys.executable,
-        "-m",
-        "surefoot",
-        "train",
-        "--epochs",
-        "500",
-        "--processes",
-        "2",
-        "--output",
-        str(tmp_path / "r"),
-    ]
-    process = subprocess.Popen([*command, "--quiet"], stderr=subprocess.PIPE, text=True)
-    while not list((tmp_path / "r" / "state").glob("epoch-*")) and process.poll() is None:
-        time.sleep(0.05)
+def until_an_epoch_is_saved(process, output):
+    until = time.monotonic() + 120
+    while not list((output / "state").glob("epoch-*")) and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_one_of_several_that_is_killed_is_a_failure(tmp_path, whole):
+    """As when memory runs out: the others are ended, the code is not 0, a line says why, and the same command goes on."""
+    process = subprocess.Popen(command(tmp_path / "r", "--quiet"), stderr=subprocess.PIPE, text=True)
+    until_an_epoch_is_saved(process, tmp_path / "r")
     children = psutil.Process(process.pid).children()
     children[-1].kill()
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 128 + signal.SIGKILL
     assert "One of 2 processes was ended by signal 9." in said
     assert not any(child.is_running() for child in children)
+    assert not (tmp_path / "r" / "model.safetensors").exists()
+    assert subprocess.run(command(tmp_path / "r", "--quiet")).returncode == 0
+    have_the_same_weights(whole / "r", tmp_path / "r")
 
 
 def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
@@ -189,15 +216,15 @@ import sys, torch, surefoot as sf
 from accelerate import debug_launcher
 from torch import nn
 
-def train():
+def train(output):
     torch.manual_seed(0)
     model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), nn.ReLU(), nn.Linear(24, 10)), 0.5, 0.5, 32)
     data = sf.load_data("digits")
-    sf.fit(model, sf.objectives.MaCS(), data, epochs=2, batch_size=64, learning_rate=0.05, device="cpu", output=sys.argv[2],
+    sf.fit(model, sf.objectives.MaCS(), data, epochs=2, batch_size=64, learning_rate=0.05, device="cpu", output=output,
            precision="float32", progress=False)
 
 if __name__ == "__main__":
-    debug_launcher(train, num_processes=2) if sys.argv[1] == "2" else train()
+    debug_launcher(train, (sys.argv[1],), num_processes=2)
 """
 
 
@@ -205,48 +232,27 @@ def test_accelerates_own_launcher(tmp_path):
     """The form that starts two processes on a CPU; MaCS draws its noise for the global batch."""
     script = tmp_path / "script.py"
     script.write_text(LAUNCHED)
-    weights = []
-    for count in (1, 2):
-        command = [sys.executable, "-W", "error::FutureWarning", str(script), str(count), str(tmp_path / str(count))]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        assert done.returncode == 0, done.stderr
-        weights.append(read_tensors("weights", tmp_path / str(count) / "model.safetensors"))
-    for name in weights[0]:
-        assert torch.allclose(weights[0][name], weights[1][name], atol=1e-5), name
+    command = [sys.executable, "-W", "error::FutureWarning", str(script), str(tmp_path / "two")]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    alone = {"__name__": "script"}
+    exec(LAUNCHED, alone)
+    alone["train"](tmp_path / "one")
+    one, two = (read_tensors("weights", tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    for name in one:
+        assert torch.allclose(one[name], two[name], atol=1e-5), name
 
 
-def test_two_processes_killed_go_on_to_the_same_weights(tmp_path):
+@pytest.mark.stress
+def test_two_processes_killed_go_on_to_the_same_weights(tmp_path, whole):
     """kill -9 of both; the same command goes on from the last finished epoch."""
-
-    def command(output):
-        options = (
-            "--epochs",
-            "3",
-            "--fraction",
-            "0.3",
-            "--batch-size",
-            "64",
-            "--processes",
-            "2",
-            "--quiet",
-            "--output",
-            str(output),
-        )
-        return [sys.executable, "-m", "surefoot", "train", "--objective", "discriminative", *options]
-
-    assert subprocess.run(command(tmp_path / "whole")).returncode == 0
     process = subprocess.Popen(command(tmp_path / "killed"), start_new_session=True)
-    until = time.monotonic() + 120
-    while not list((tmp_path / "killed" / "state").glob("epoch-*")) and time.monotonic() < until:
-        time.sleep(0.01)
+    until_an_epoch_is_saved(process, tmp_path / "killed")
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "killed" / "model.safetensors").exists()
-    assert subprocess.run(command(tmp_path / "killed")).returncode == 0
-    for file in ("model.safetensors", "objective.safetensors"):
-        whole, killed = (read_tensors("weights", tmp_path / name / file) for name in ("whole", "killed"))
-        for name in whole:
-            assert torch.allclose(whole[name].float(), killed[name].float(), atol=1e-6), name
+    assert subprocess.run(command(tmp_path / "killed", "--quiet")).returncode == 0
+    have_the_same_weights(whole / "r", tmp_path / "killed")
 
 
 def test_shares_and_draws():
@@ -273,5 +279,4 @@ def test_batches_must_divide(digits, monkeypatch):
 @pytest.mark.stress
 def test_twenty_clean_exits(tmp_path):
     for number in range(20):
-        (tmp_path / str(number)).mkdir()
-        run_script(tmp_path / str(number), "plain", 2)  # asserts exit code 0
+        run_script(tmp_path / str(number), "plain")  # asserts exit code 0

@@ -6,6 +6,9 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import cache
+from itertools import product
+from shutil import copytree
 
 import pytest
 import torch
@@ -29,6 +32,7 @@ OPTIONS = {
     "sgd": {},
     "adamw, average, best": {"optimiser": "adamw", "learning_rate": 0.01, "ema_decay": 0.9, "keep": "best", "clip_norm": 1.0},
     "step, parts": {"schedule": "step", "decay_epochs": [2, 3], "accumulation": 2, "decay_norms_and_biases": False},
+    "average": {"ema_decay": 0.9},
 }
 
 
@@ -40,10 +44,16 @@ def same(a, b):
     return all(torch.equal(x, b.state_dict()[key]) for key, x in a.state_dict().items())
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.fixture(scope="module")
+def wholes(digits):
+    """Runs without a break, each trained when it is first asked for."""
+    return cache(lambda name: train(digits, **OPTIONS[name]))
+
+
+@pytest.mark.parametrize("name", list(OPTIONS)[:3])
 @pytest.mark.parametrize("epoch", [0, 1, 3])
-def test_stopped_in_an_epoch(digits, tmp_path, monkeypatch, name, epoch):
-    whole = train(digits, **OPTIONS[name])
+def test_stopped_in_an_epoch(digits, wholes, tmp_path, monkeypatch, name, epoch):
+    whole = wholes(name)
     real, calls = loop.validate, []
 
     def interrupted(*arguments):
@@ -106,8 +116,8 @@ def test_early_stopping(digits, monkeypatch):
     assert len(train(digits, patience=1).history) == 3
 
 
-def test_a_broken_state_goes_back_to_the_one_before(digits, tmp_path, monkeypatch, caplog):
-    whole = train(digits)
+def test_a_broken_state_goes_back_to_the_one_before(digits, wholes, tmp_path, monkeypatch, caplog):
+    whole = wholes("sgd")
     monkeypatch.setattr("surefoot.training.checkpointing.Path.unlink", lambda self, missing_ok=False: None)
     real, calls = loop.validate, []
 
@@ -171,7 +181,7 @@ def command(output, epochs=4):
     ]
 
 
-def test_no_space_left_while_saving(tmp_path):
+def test_no_space_left_while_saving(surefoot, tmp_path):
     """A limit on the size of files stands for a full disk: the old state survives, the error is one line, it goes on later."""
     code = (
         "import resource, runpy, signal, sys, surefoot.training.loop as loop\n"
@@ -190,7 +200,7 @@ def test_no_space_left_while_saving(tmp_path):
     assert done.stderr.count("\n") == 1
     assert "cannot be written" in done.stderr
     assert [path.name for path in (tmp_path / "r" / "state").iterdir()] == ["epoch-00001.safetensors"]
-    assert subprocess.run(command(tmp_path / "r", 3)).returncode == 0
+    assert surefoot(*command(tmp_path / "r", 3)[3:]).code == 0
     assert (tmp_path / "r" / "model.safetensors").is_file()
 
 
@@ -225,39 +235,56 @@ def kill_at(moment, output, epochs=4):
     return False
 
 
-def test_killed_hard(tmp_path):
-    assert subprocess.run(command(tmp_path / "whole")).returncode == 0
+def test_killed_hard(surefoot, tmp_path):
+    assert surefoot(*command(tmp_path / "whole")[3:]).code == 0
     process = subprocess.Popen(command(tmp_path / "r"))
     wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-00002*")))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    assert subprocess.run(command(tmp_path / "r")).returncode == 0
+    assert surefoot(*command(tmp_path / "r")[3:]).code == 0
     whole, again = (tmp_path / name / "model.safetensors" for name in ("whole", "r"))
     assert whole.read_bytes() == again.read_bytes()
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("call", range(2, 12, 3))
-def test_killed_while_saving(tmp_path, digits, moment, call):
+KILLS = list(product(range(2, 12, 3), ("before", "after")))
+KILLED = f"""
+import os, signal, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_resume import KILLS, OPTIONS, sf, train
+real, calls, digits = os.replace, [], sf.load_data("digits")
+def replace(a, b):
+    calls.append(b)
+    if (len(calls), "before") == kill: os.kill(os.getpid(), signal.SIGKILL)
+    real(a, b)
+    if (len(calls), "after") == kill: os.kill(os.getpid(), signal.SIGKILL)
+os.replace = replace
+for kill in KILLS:
+    child = os.fork()
+    if not child:
+        train(digits, os.path.join(sys.argv[1], "{{}}-{{}}".format(*kill)), **OPTIONS["average"])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL, kill
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(once):
+    """A folder for each kill, left by processes that fork from one that has read its modules."""
+
+    def train_and_kill(folder):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([sys.executable, "-c", KILLED, folder], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+
+    return once("killed-while-saving", train_and_kill)
+
+
+@pytest.mark.parametrize(("call", "moment"), KILLS)
+def test_killed_while_saving(tmp_path, digits, killed, wholes, moment, call):
     """The process kills itself hard just before or after a file (recipe, best, history, state, model) takes its place."""
-    code = (
-        "import os, runpy, signal, sys\n"
-        "real, calls = os.replace, []\n"
-        "def replace(a, b):\n"
-        "    calls.append(b)\n"
-        f"    if len(calls) == {call} and {moment == 'before'}: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    real(a, b)\n"
-        f"    if len(calls) == {call}: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "os.replace = replace\n"
-        "import torch; from torch import nn; import surefoot as sf\n"
-        f"sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
-        "from test_resume import train\n"
-        f"train(sf.load_data('digits'), {str(tmp_path / 'r')!r}, ema_decay=0.9)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    again = train(digits, tmp_path / "r", ema_decay=0.9)
-    assert same(train(digits, ema_decay=0.9).model, again.model)
+    copytree(killed / f"{call}-{moment}", tmp_path / "r")
+    again = train(digits, tmp_path / "r", **OPTIONS["average"])
+    assert same(wholes("average").model, again.model)
     names = ["best.safetensors", "history.jsonl", "model.safetensors", "recipe.yaml"]
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == names
 
