@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from .class_scaling import ClassBias, ClassScaling, fit_bias, fit_vector
     from .feature_scaling import FeatureScaling, scale_features
     from .isotonic import Isotonic, fit_isotonic
+    from .prediction_sets import CrossFitSets, PredictionSets, cross_fit_prediction_sets, fit_prediction_sets
+    from .risk import CrossFitRisk, RiskThreshold, cross_fit_risk_threshold, fit_risk_threshold
     from .scoring import Scores, difference, scores
+    from .set_scores import SetScores
     from .temperature import CrossFit, Temperature, cross_fit_temperature, fit_temperature
 
 _HOME = {
@@ -34,9 +37,18 @@ _HOME = {
     "scale_features": ".feature_scaling",
     "Isotonic": ".isotonic",
     "fit_isotonic": ".isotonic",
+    "CrossFitSets": ".prediction_sets",
+    "PredictionSets": ".prediction_sets",
+    "cross_fit_prediction_sets": ".prediction_sets",
+    "fit_prediction_sets": ".prediction_sets",
+    "CrossFitRisk": ".risk",
+    "RiskThreshold": ".risk",
+    "cross_fit_risk_threshold": ".risk",
+    "fit_risk_threshold": ".risk",
     "Scores": ".scoring",
     "difference": ".scoring",
     "scores": ".scoring",
+    "SetScores": ".set_scores",
     "CrossFit": ".temperature",
     "Temperature": ".temperature",
     "cross_fit_temperature": ".temperature",
@@ -49,17 +61,26 @@ __all__ = [
     "ClassBias",
     "ClassScaling",
     "CrossFit",
+    "CrossFitRisk",
+    "CrossFitSets",
     "FeatureScaling",
     "Isotonic",
+    "PredictionSets",
     "Predictions",
     "ReliabilityBins",
     "Repair",
+    "RiskThreshold",
     "Scores",
+    "SetScores",
     "Temperature",
+    "cross_fit_prediction_sets",
+    "cross_fit_risk_threshold",
     "cross_fit_temperature",
     "difference",
     "fit_bias",
     "fit_isotonic",
+    "fit_prediction_sets",
+    "fit_risk_threshold",
     "fit_temperature",
     "fit_vector",
     "load_calibrator",
