@@ -71,6 +71,8 @@ def test_scores_by_hand():
     assert Score(score="raps", weight=0.1, rank=1).of(p.log()).tolist()[0] == pytest.approx([1.2, 0.5, 0.9])
     tied = torch.tensor([[0.25, 0.5, 0.25]], dtype=torch.float64)
     assert cumulative_scores(tied, torch.tensor([1.0])).tolist()[0] == [0.75, 0.5, 1.0]  # the earlier comes first
+    many = cumulative_scores(torch.full((3, 1000), 0.001, dtype=torch.float64), torch.ones(3))
+    assert (many.diff(dim=1) > 0).all()
 
 
 @pytest.mark.parametrize("by_class", [False, True])

@@ -64,7 +64,8 @@ def lac_scores(probabilities: Tensor) -> Tensor:
 
 def cumulative_scores(probabilities: Tensor, uniform: Tensor, weight: float = 0.0, rank: int = 0) -> Tensor:
     """APS, and RAPS with a weight, images x classes; of equally likely classes the earlier comes first."""
-    ordered, order = probabilities.sort(dim=1, descending=True, stable=True)
+    stable = {} if torch.compiler.is_compiling() else {"stable": True}  # ONNX knows only its own sort, which is stable too
+    ordered, order = probabilities.sort(dim=1, descending=True, **stable)
     before = ordered.cumsum(1) - ordered
     found = before.clamp_min(0) + uniform[:, None] * ordered
     if weight:
@@ -131,6 +132,10 @@ class PredictionSets:
     seed: int
     fitted_on: FittedOn
     note: str = ""
+
+    def __post_init__(self) -> None:
+        count = self.thresholds.numel()
+        require(self.thresholds.ndim == 1 and count in (1, self.classes), "thresholds", "one, or one for each class", count)
 
     @property
     def by_class(self) -> bool:
