@@ -11,7 +11,7 @@ from test_prediction_sets import drawn, one_thread
 
 from surefoot.calibration import cross_fit_risk_threshold, fit_risk_threshold, fit_temperature
 from surefoot.calibration.disjoint import parted
-from surefoot.calibration.risk import counts, least_answers, p_value, threshold_sequence
+from surefoot.calibration.risk import Outcomes, least_answers, p_value, threshold_sequence
 from surefoot.errors import SurefootError
 from surefoot.types import Predictions
 
@@ -46,7 +46,7 @@ def test_least_answers_by_hand():
 def test_counts_take_equal_confidences_together():
     given_ = Predictions.from_logits(torch.tensor([[2.0, 0], [0, 2.0], [0, 0], [5.0, 0]]), torch.tensor([0, 0, 0, 1]))
     top, middle = float(torch.tensor([5.0, 0]).double().softmax(0)[0]), float(torch.tensor([2.0, 0]).double().softmax(0)[0])
-    answered, mistakes = counts(given_, [1.0, top, middle, 0.5, 0.0])
+    answered, mistakes = Outcomes.of(given_).above([1.0, top, middle, 0.5, 0.0])
     assert answered.tolist() == [0, 1, 3, 4, 4]
     assert mistakes.tolist() == [0, 1, 2, 2, 2]
 
@@ -55,7 +55,7 @@ def test_counts_take_equal_confidences_together():
 def test_threshold_against_the_paper(risk, confidence):
     given_ = drawn(900, 3, 4, sharpness=2.0)
     first, rest = parted(given_, 0.2, 7)
-    sequence = threshold_sequence(first, len(rest), risk)
+    sequence = threshold_sequence(Outcomes.of(first), len(rest), risk)
     assert (np.diff(sequence) < 0).all()
     found = fit_risk_threshold(given_, risk, confidence, seed=7)
     assert found.threshold == plain.fixed_sequence(rest.logits, rest.labels.tolist(), sequence, risk, 1 - confidence)

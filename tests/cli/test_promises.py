@@ -7,6 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from PIL import Image
 
 import surefoot as sf
 from surefoot.calibration.disjoint import parted
@@ -115,9 +116,12 @@ def test_errors_are_one_line(surefoot, trained, arguments, message):
 
 
 def test_no_calibration_split(surefoot, trained, here):
-    images = (np.random.default_rng(0).random((30, 8, 8)) * 255).astype(np.uint8)
-    labels = np.arange(30) % 10
-    np.savez(here / "d.npz", train_images=images, train_labels=labels, test_images=images, test_labels=labels)
-    found = surefoot("calibrate", "r", "--risk", "0.1", "--data", "d.npz")
-    assert found.code == 2
-    assert found.err.count("\n") == 1
+    for name in sf.load_run("r").class_names:
+        folder = here / "data" / "test" / name
+        folder.mkdir(parents=True)
+        Image.new("RGB", (32, 32), (90, 0, 0)).save(folder / "a.png")
+    for asked in (["--risk", "0.1"], ["--prediction-sets", "0.9"], []):
+        found = surefoot("calibrate", "r", *asked, "--data", "data")
+        assert found.code == 2
+        assert "The calibration split has no images to fit on." in found.err
+        assert found.err.count("\n") == 1

@@ -31,6 +31,7 @@ from .disjoint import checked, halves, tuning_part
 
 Array = NDArray[Any]
 STEPS = 100  # thresholds in a sequence
+CELLS = 2**20  # probabilities held at once
 
 
 def p_value(mistakes: ArrayLike, answered: ArrayLike, risk: float) -> Array:
@@ -48,6 +49,38 @@ def least_answers(risk: float, confidence: float) -> int:
 def confidences_of(logits: Logits) -> Tensor:
     """The probability of the predicted class, in float64."""
     return logits.double().softmax(1).amax(1)
+
+
+def confidences_by_block(logits: Logits) -> Tensor:
+    """The same on the CPU, for some images at a time."""
+    rows = max(1, CELLS // logits.shape[1])
+    blocks = [confidences_of(logits[start : start + rows].detach().cpu()) for start in range(0, len(logits), rows)]
+    return torch.cat(blocks) if blocks else torch.zeros(0, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The confidence of each image, and whether its answer is wrong: all that a threshold is fitted to."""
+
+    confidences: Array
+    wrong: Array
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> Outcomes:
+        return cls(confidences_by_block(predictions.logits).numpy(), ~predictions.correct.cpu().numpy())
+
+    def __len__(self) -> int:
+        return len(self.wrong)
+
+    def __getitem__(self, chosen: Array) -> Outcomes:
+        return Outcomes(self.confidences[chosen], self.wrong[chosen])
+
+    def above(self, thresholds: ArrayLike) -> tuple[Array, Array]:
+        """How many images pass each threshold, and how many of them are wrong."""
+        order = self.confidences.argsort()
+        first = np.searchsorted(self.confidences[order], np.asarray(thresholds, dtype=np.float64), side="left")
+        mistakes = np.append(self.wrong[order][::-1].cumsum()[::-1], 0)
+        return len(self) - first, mistakes[first]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +105,11 @@ class RiskThreshold:
         """Whether the model may answer each image alone; none where nothing can be promised."""
         given = torch.as_tensor(logits)
         check_scores("logits", given)
-        return self.passes(given.detach().cpu()).to(given.device)
+        bound = 2.0 if self.threshold is None else self.threshold
+        return (confidences_by_block(given) >= bound).to(given.device)
 
     def passes(self, logits: Logits) -> Tensor:
-        """The same without a check, as an exported model computes it."""
+        """The same in one piece and without a check, as an exported model computes it."""
         bound = 2.0 if self.threshold is None else self.threshold
         return confidences_of(logits) >= bound
 
@@ -96,43 +130,30 @@ def fit_risk_threshold(
     require(0 < risk < 1, "risk", "between 0 and 1", risk)
     require(0 < confidence < 1, "confidence", "between 0 and 1", confidence)
     first, rest, seen = tuning_part(predictions, tuning, seed)
+    found = tested(Outcomes.of(first), Outcomes.of(rest), risk, confidence)
+    return RiskThreshold(risk=risk, confidence=confidence, tuned_on=len(first), fitted_on=seen, **found)
+
+
+def tested(first: Outcomes, rest: Outcomes, risk: float, confidence: float) -> dict[str, Any]:
+    """The last threshold of the sequence of `first` that is rejected on `rest`, and the counts there."""
     sequence = threshold_sequence(first, len(rest), risk)
-    answered, mistakes = counts(rest, sequence)
+    answered, mistakes = rest.above(sequence)
     rejected = p_value(mistakes, answered, risk) <= 1 - confidence
     passed = len(sequence) if rejected.all() else int(rejected.argmin())
     last = max(passed - 1, 0)
     held: dict[str, Any] = {"answered": int(answered[last]), "mistakes": int(mistakes[last]), "images": len(rest)}
     note = "" if passed else why_not(risk, confidence, **held)
-    return RiskThreshold(
-        threshold=float(sequence[last]) if passed else None,
-        risk=risk,
-        confidence=confidence,
-        tuned_on=len(first),
-        fitted_on=seen,
-        note=note,
-        **held,
-    )
+    return {"threshold": float(sequence[last]) if passed else None, "note": note, **held}
 
 
-def counts(predictions: Predictions, thresholds: ArrayLike) -> tuple[Array, Array]:
-    """How many images pass each threshold, and how many of them are wrong."""
-    sure, wrong = confidences_of(predictions.logits.detach().cpu()).numpy(), ~predictions.correct.cpu().numpy()
-    bounds = np.asarray(thresholds, dtype=np.float64)
-    order = sure.argsort()
-    first = np.searchsorted(sure[order], bounds, side="left")
-    mistakes = np.append(wrong[order][::-1].cumsum()[::-1], 0)
-    return len(sure) - first, mistakes[first]
-
-
-def threshold_sequence(predictions: Predictions, images: int, risk: float) -> Array:
+def threshold_sequence(outcomes: Outcomes, images: int, risk: float) -> Array:
     """Falling thresholds, from the one that promises the smallest p-value on so many images on.
 
     Candidates are quantiles of the confidences here. Mistakes to come are foreseen by Laplace's rule, (m + 1) / (n + 2).
     """
-    sure = confidences_of(predictions.logits.detach().cpu()).numpy()
-    candidates = np.unique(np.quantile(sure, np.arange(STEPS) / STEPS, method="lower"))[::-1]
-    answered, mistakes = counts(predictions, candidates)
-    expected = np.rint(answered / len(sure) * images).astype(np.int64)
+    candidates = np.unique(np.quantile(outcomes.confidences, np.arange(STEPS) / STEPS, method="lower"))[::-1]
+    answered, mistakes = outcomes.above(candidates)
+    expected = np.rint(answered / len(outcomes) * images).astype(np.int64)
     foreseen = p_value(np.floor(expected * (mistakes + 1) / (answered + 2)), expected, risk)
     return candidates[int(foreseen.argmin()) :]
 
