@@ -19,7 +19,7 @@ def blocks(document: str, language: str) -> Iterator[str]:
     yield from re.findall(rf"^```{language}\n(.*?)^```", (ROOT / document).read_text(), flags=re.S | re.M)
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/calibration.md"])
 def test_python_snippets_run(document, here, quicker):
     snippets = list(blocks(document, "python"))
     assert snippets
