@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import torch
 from PIL import Image
 
@@ -27,8 +28,9 @@ def run_snippets(document):
         exec(compile(snippet, document, "exec"), {"__name__": "snippet"})
 
 
-def test_snippets_of_contributing_run(here, quicker):
-    run_snippets("CONTRIBUTING.md")
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/calibration.md"])
+def test_snippets_of_other_documents_run(document, here, quicker):
+    run_snippets(document)
 
 
 def test_readme_runs_and_python_and_the_command_give_bit_identical_weights(surefoot, here, quicker, monkeypatch):

@@ -11,13 +11,13 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.auditing.frames import numbers_of
+from surefoot.calibration.risk import cross_fit_risk_threshold, fit_risk_threshold
 from surefoot.data.choosing import choose
 from surefoot.errors import NotFound, SurefootError, UnknownName
 from surefoot.measurements import pictures as sliders
 from surefoot.measurements.groups import class_results, group_results, read_groups
 from surefoot.measurements.pictures import feature_scale_grid, grid, picture, temperature_grid
-from surefoot.measurements.thresholds import lowest, thresholds
-from surefoot.seeds import generator
+from surefoot.measurements.thresholds import thresholds
 from surefoot.types import Predictions
 
 
@@ -116,45 +116,45 @@ def test_a_name_of_two_files_is_no_name(tmp_path):
         read_groups(tmp_path / "g.csv", "light", data.test)
 
 
-def test_threshold_by_trying_every_one():
-    confidences = torch.tensor([0.9, 0.8, 0.8, 0.7, 0.6, 0.5], dtype=torch.float64)
-    wrong = torch.tensor([False, False, True, False, False, True])
-
-    def tried(risk):
-        for bound in sorted(set(confidences.tolist())):
-            kept = confidences >= bound
-            if wrong[kept].double().mean() <= risk:
-                return bound
-        return 1.1
-
-    for risk in (0.01, 0.2, 0.25, 0.34, 0.5):
-        assert lowest(confidences, wrong, risk) == pytest.approx(tried(risk)), risk
-    assert lowest(confidences, torch.ones(6, dtype=torch.bool), 0.5) == 1.1
+def confident(images, seed):
+    """The surer, the righter: labels follow softmax(z)."""
+    draws = torch.Generator().manual_seed(seed)
+    logits = torch.randn(images, 3, generator=draws) * 3
+    labels = torch.multinomial(logits.softmax(1), 1, generator=draws).squeeze(1)
+    return Predictions.from_logits(logits, labels, indices=torch.arange(images))
 
 
-def test_a_threshold_is_judged_on_other_images(answers):
-    chosen, judged = answers[:200], answers[200:]
+def test_a_threshold_is_promised_on_other_images_than_it_is_judged_on():
+    chosen, judged = confident(1500, 0), confident(700, 1)
     (found,) = thresholds(judged, [0.1], 0, chosen)
-    bound = lowest(chosen.confidences.double(), ~chosen.correct, 0.1)
-    kept = judged.confidences.double() >= bound
-    assert found.thresholds == (bound,)
+    promise = fit_risk_threshold(chosen, 0.1, 0.95)
+    kept = judged.confidences.double() >= promise.threshold
+    assert found.thresholds == (promise.threshold,)
     assert found.coverage == pytest.approx(kept.double().mean().item())
     assert found.risk == pytest.approx((~judged.correct)[kept].double().mean().item())
+    assert (found.confidence, found.notes) == (0.95, ())
 
 
-def test_each_half_chooses_the_threshold_of_the_other(answers):
+def test_each_half_chooses_the_threshold_of_the_other():
+    answers = confident(3001, 0)
     (found,) = thresholds(answers, [0.1], 0)
-    halves = torch.randperm(len(answers), generator=generator(0, "halves")) % 2
-    kept = wrong = 0
-    for half in (0, 1):
-        own, other = answers[(halves == half).nonzero().flatten()], answers[(halves != half).nonzero().flatten()]
-        bound = lowest(other.confidences.double(), ~other.correct, 0.1)
-        assert found.thresholds[half] == bound
-        sure = own.confidences.double() >= bound
-        kept, wrong = kept + int(sure.sum()), wrong + int((sure & ~own.correct).sum())
+    promise = cross_fit_risk_threshold(answers, 0.1, 0.95)
+    assert found.thresholds == promise.thresholds
     assert found.thresholds[0] != found.thresholds[1]
-    assert found.coverage == pytest.approx(kept / len(answers))
-    assert found.risk == pytest.approx(wrong / kept)
+    kept = promise.answers(answers)
+    assert found.coverage == pytest.approx(kept.double().mean().item())
+    assert found.risk == pytest.approx((~answers.correct)[kept].double().mean().item())
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 40])
+def test_so_few_images_promise_nothing(images):
+    for found in (
+        thresholds(confident(images, 0), [0.01, 0.5], 0),
+        thresholds(confident(9, 0), [0.01], 0, confident(images, 1)),
+    ):
+        assert set(found[0].thresholds) == {1.1}
+        assert found[0].coverage == 0
+        assert found[0].notes[0].startswith("No threshold can be promised with so few images: an error rate of 1 % ")
 
 
 def test_nothing_is_answered_where_no_threshold_holds():

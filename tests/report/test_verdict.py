@@ -107,6 +107,34 @@ def test_a_threshold_that_no_confidence_reaches():
     assert not any("Ask a person" in line for line in advice(made_up(thresholds=[row])))
 
 
+def test_that_nothing_can_be_promised_is_an_answer():
+    note = "No threshold can be promised with so few images: it needs 299."
+    rows = [
+        {
+            "wanted_risk": risk,
+            "thresholds": [1.1],
+            "coverage": number(0.0, 0),
+            "risk": {"value": None, "low": None, "high": None},
+            "confidence": 0.95,
+            "notes": [note.replace("299", needed)],
+        }
+        for risk, needed in ((0.05, "59"), (0.01, "299"))
+    ]
+    assert threshold_words(rows[1]) == note
+    assert advice(made_up(thresholds=rows))[-1] == "No threshold can be promised with so few images: it needs 59."
+    rows[0] |= {"thresholds": [0.9], "coverage": number(0.2), "risk": number(0.01), "notes": []}
+    assert not any("promised" in line for line in advice(made_up(thresholds=rows)))  # one can be, for too few images to advise
+
+
+def test_a_promised_threshold_says_how_surely_it_holds():
+    row = {"wanted_risk": 0.01, "thresholds": [0.9], "coverage": number(0.7), "risk": number(0.002), "confidence": 0.95}
+    said = plain(advice(made_up(thresholds=[row]))[-1])
+    assert said == (
+        "Let it decide by itself from 0.9 confidence on: that is 70.0 % of the images, 0.2 % of them wrong. "
+        "At most 1 % are promised, with probability 95 %. Ask a person for the rest."
+    )
+
+
 def test_thresholds_are_cut_and_never_1_that_are_below():
     assert [threshold(value) for value in (0.9987, 0.99996, 0.9999874, 0.29, 0.5, 1.0, 1.1)] == [
         *("0.9987", "0.99996", "0.999987", "0.29", "0.5", "1", "none")

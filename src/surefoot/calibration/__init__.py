@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from .bins import ReliabilityBins, reliability
     from .calibrators import Calibrated, Calibrator, Repair, load_calibrator, load_repair
     from .per_class import ClassBias, ClassScaling, Isotonic, fit_bias, fit_isotonic, fit_vector
+    from .prediction_sets import CrossFitSets, PredictionSets, cross_fit_prediction_sets, fit_prediction_sets
+    from .risk import CrossFitRisk, RiskThreshold, cross_fit_risk_threshold, fit_risk_threshold
     from .scoring import Scores, difference, scores
+    from .set_scores import SetScores
     from .temperature import CrossFit, FeatureScaling, Temperature, cross_fit_temperature, fit_temperature, scale_features
 
 _HOME = {
@@ -32,9 +35,18 @@ _HOME = {
     "scale_features": ".temperature",
     "Isotonic": ".per_class",
     "fit_isotonic": ".per_class",
+    "CrossFitSets": ".prediction_sets",
+    "PredictionSets": ".prediction_sets",
+    "cross_fit_prediction_sets": ".prediction_sets",
+    "fit_prediction_sets": ".prediction_sets",
+    "CrossFitRisk": ".risk",
+    "RiskThreshold": ".risk",
+    "cross_fit_risk_threshold": ".risk",
+    "fit_risk_threshold": ".risk",
     "Scores": ".scoring",
     "difference": ".scoring",
     "scores": ".scoring",
+    "SetScores": ".set_scores",
     "CrossFit": ".temperature",
     "Temperature": ".temperature",
     "cross_fit_temperature": ".temperature",
@@ -47,17 +59,26 @@ __all__ = [
     "ClassBias",
     "ClassScaling",
     "CrossFit",
+    "CrossFitRisk",
+    "CrossFitSets",
     "FeatureScaling",
     "Isotonic",
+    "PredictionSets",
     "Predictions",
     "ReliabilityBins",
     "Repair",
+    "RiskThreshold",
     "Scores",
+    "SetScores",
     "Temperature",
+    "cross_fit_prediction_sets",
+    "cross_fit_risk_threshold",
     "cross_fit_temperature",
     "difference",
     "fit_bias",
     "fit_isotonic",
+    "fit_prediction_sets",
+    "fit_risk_threshold",
     "fit_temperature",
     "fit_vector",
     "load_calibrator",

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ..auditing.subjects import source_of
-from ..calibration.calibrators import METHODS, fit_calibrator
+from ..calibration.calibrators import METHODS, Calibrator, FittedOn, fit_calibrator
+from ..calibration.disjoint import TUNING, parted
+from ..calibration.guarantees import Guarantees, fit_guarantees
+from ..calibration.prediction_sets import SCORES
 from ..calibration.scoring import Scores, scores
-from ..errors import SurefootError, UnknownName
+from ..errors import SurefootError, UnknownName, require
 from ..models.classifier import pick_device, predict
 from ..plain import plain
-from ..training.runs import copy_folder, load_run, write_calibrated
+from ..training.runs import Run, copy_folder, load_run, write_calibrated
+from ..types import Predictions
 from . import options as flag
 from .targets import check_classes, data_of_run
 
@@ -31,6 +36,21 @@ def calibrate(
     split: Annotated[str, typer.Option(help="Split to fit on: calibration or validation")] = "calibration",
     data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
     reading: flag.DataFlags,
+    prediction_sets: Annotated[
+        float | None, typer.Option(metavar="COVERAGE", help="Also sets that hold the right class so often, such as 0.9")
+    ] = None,
+    set_score: Annotated[str | None, typer.Option(help="lac, aps or raps, with --prediction-sets [default: lac]")] = None,
+    by_class: Annotated[bool, typer.Option("--by-class", help="Promise the coverage for each class by itself")] = False,
+    risk: Annotated[
+        float | None, typer.Option(help="Also the confidence from which at most this share of its answers is wrong")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="How surely --risk is to hold, over draws of the images [default: 0.95]")
+    ] = None,
+    tuning: Annotated[
+        float | None,
+        typer.Option(help=f"Share of the images for the calibrator; the rest are for the promises [{TUNING}]"),
+    ] = None,
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Fit on train or test all the same")] = False,
     batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
     device: flag.Device = "auto",
@@ -41,6 +61,7 @@ def calibrate(
     """Fit a calibrator and write a calibrated copy of the run; the weights stay as they are."""
     if method not in METHODS:
         raise UnknownName(METHODS.kind, method, METHODS.names)
+    asked = options_of_guarantees(prediction_sets, set_score, by_class, risk, confidence, tuning)
     run = load_run(target, allow_code=allow_code)
     if run.calibrator is not None:
         raise SurefootError(f"'{target}' is calibrated already; calibrate the run that it was made from.")
@@ -51,13 +72,16 @@ def calibrate(
     data_options = reading.options()
     dataset, torch_device = data_of_run(run, target, data, data_options), pick_device(device)
     check_classes(run.class_names, dataset.class_names)
+    if len(dataset.split(split)) == 0:
+        raise SurefootError(f"The {split} split has no images to fit on.")
     bare = run.predictor.to(torch_device)
     before = predict(bare, dataset.split(split).batches(batch_size), torch_device)
-    calibrator = fit_calibrator(method, before, run.model, source_of(dataset))
-    copy = write_calibrated(run, calibrator, folder)
+    calibrator, guarantees = fit_both(method, before, run, source_of(dataset), asked, tuning or TUNING)
+    copy = write_calibrated(run, calibrator, folder, guarantees)
     shown: dict[str, Any] = {"folder": str(copy.folder), "method": method, "fitted_on": split, "images": len(before)}
     shown |= {"temperature": temperature} if (temperature := getattr(calibrator, "temperature", None)) else {}
     shown |= {"note": calibrator.note} if calibrator.note else {}
+    shown |= {} if guarantees is None else guarantees.words
     judged = judge(before, calibrator.calibrate(before, allow_leakage=True))
     if json_:
         print(json.dumps({**shown, **plain(judged)}))
@@ -67,6 +91,8 @@ def calibrate(
             f"{first}, fitted on {len(before)} images of the {split} split; NLL there {judged['nll_before']:.4f} to "
             f"{judged['nll_after']:.4f} (no score: the fit has seen them)"
         )
+        for line in promises(guarantees):
+            print(line)
         print(f"calibrated copy written to {copy.folder}\nnext: surefoot audit {copy.folder}{' --allow-code' * allow_code}")
 
 
@@ -75,3 +101,60 @@ def judge(before: Any, after: Any) -> dict[str, float]:
     both: list[Scores] = [scores(given, intervals=0) for given in (before, after)]
     sides = zip(("before", "after"), both, strict=True)
     return {f"{name}_{side}": float(getattr(score, name)) for side, score in sides for name in ("nll", "accuracy")}
+
+
+def options_of_guarantees(
+    coverage: float | None,
+    score: str | None,
+    by_class: bool,
+    risk: float | None,
+    confidence: float | None,
+    tuning: float | None,
+) -> dict[str, Any]:
+    """What was asked of `fit_guarantees`, empty for nothing; whatever can be refused is, before a model is read."""
+    for name, value in (("--prediction-sets", coverage), ("--risk", risk), ("--confidence", confidence), ("--tuning", tuning)):
+        require(value is None or 0 < value < 1, name, "between 0 and 1", value)
+    if coverage is None and (score is not None or by_class):
+        raise SurefootError("--set-score and --by-class are for --prediction-sets.")
+    if score is not None and score not in SCORES:
+        raise UnknownName("score of prediction sets", score, SCORES)
+    if risk is None and confidence is not None:
+        raise SurefootError("--confidence is for --risk.")
+    if coverage is None and risk is None:
+        if tuning is not None:
+            raise SurefootError("--tuning is for --prediction-sets and --risk.")
+        return {}
+    given = flag.given(coverage=coverage, score=score, risk=risk, confidence=confidence)
+    return {**given, "by_class": by_class}
+
+
+def fit_both(
+    method: str, predictions: Predictions, run: Run, data: str, asked: dict[str, Any], tuning: float
+) -> tuple[Calibrator, Guarantees | None]:
+    """The calibrator, and what is promised behind it, from images that the calibrator has not seen.
+
+    The calibrator then says that it has seen all of them, so that the copy is not audited on any.
+    """
+    if not asked:
+        return fit_calibrator(method, predictions, run.model, data), None
+    first, rest = parted(predictions, tuning, seed=0)
+    calibrator = fit_calibrator(method, first, run.model, data)
+    tuned, others = calibrator.calibrate(first, allow_leakage=True), calibrator.calibrate(rest)
+    guarantees = fit_guarantees(others, tuned, **asked)
+    return replace(calibrator, fitted_on=replace(FittedOn.of(predictions), data=data)), guarantees
+
+
+def promises(guarantees: Guarantees | None) -> list[str]:
+    """What is promised, a line each."""
+    said = []
+    if guarantees is not None and (sets := guarantees.prediction_sets) is not None:
+        whom = "each class" if sets.by_class else "all images"
+        said.append(
+            f"prediction sets ({sets.score.score}): coverage {sets.coverage:g} of {whom}, from {sets.images} other images"
+        )
+        said += [sets.note] if sets.note else []
+    if guarantees is not None and (bound := guarantees.risk_threshold) is not None:
+        promise = f"at most {100 * bound.risk:.3g} % wrong with probability {bound.confidence:g}"
+        found = f"answers alone from confidence {bound.threshold} on: {promise}, from {bound.images} other images"
+        said.append(found if bound.threshold is not None else bound.note)
+    return said

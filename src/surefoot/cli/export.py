@@ -55,7 +55,10 @@ def export(
     about |= {"calibration": said, "surefoot": VERSION}
     path = output or loaded.folder / f"model{SUFFIXES[format]}"
     images = first_images(loaded.data.test, CHECKED)
-    done = write(subject, images, path, format=format, temperature=chosen, metadata=about)
+    promised = loaded.run.guarantees if loaded.run is not None else None
+    about |= {"guarantees": promised.words} if promised is not None else {}
+    more = promised.outputs if promised is not None else None
+    done = write(subject, images, path, format=format, temperature=chosen, metadata=about, more=more)
     result = {"path": str(done.path), "temperature": chosen, "calibration": said, "images": done.images}
     result |= {"difference": done.difference, "relative": done.relative}
     if json_:
@@ -103,6 +106,8 @@ def tempered(target: Target, temperature: str | None, fit_on: str | None) -> tup
     """The model to write, the temperature to put behind it, and where that comes from."""
     run = target.run
     bare = target.model if run is None else run.objective.predictor(run.model)
+    if temperature is not None and run is not None and run.guarantees is not None:
+        raise SurefootError("--temperature would void the run's guarantees, which hold for its own calibration: leave it out.")
     if temperature is None and run is not None and run.calibrator is not None:
         if isinstance(run.calibrator, Temperature):
             return bare, run.calibrator.temperature, f"{run.calibrator.temperature:.4g}, as the run was calibrated"

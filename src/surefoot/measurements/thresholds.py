@@ -1,28 +1,39 @@
-"""The confidence threshold that holds a wanted risk: below it, ask a person."""
+"""The confidence threshold from which a wanted risk can be promised: below it, ask a person."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..calibration.bootstrap import resampled_sums, share_estimate
-from ..seeds import generator
+from ..calibration.disjoint import TUNING, halves, ids_in, uniform_by_image
+from ..calibration.risk import Outcomes, confidences_by_block, tested, why_not
 from ..types import Estimate, Predictions
 
 RISKS = (0.01, 0.02, 0.05)
+CONFIDENCE = 0.95
+NONE = 1.1  # the threshold where none can be promised
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """The confidence from which the model decides alone; two thresholds where each half chose for the other."""
+    """The confidence from which the model answers itself; two thresholds where each half chose for the other.
+
+    Each holds its wanted risk with probability `confidence`, for images like those of its choice; above 1 is none, and `notes`
+    say why. `coverage` and `risk` are what was found on the other images.
+    """
 
     wanted_risk: float
     thresholds: tuple[float, ...]
     coverage: Estimate
     risk: Estimate
+    confidence: float = CONFIDENCE
+    notes: tuple[str, ...] = ()
 
 
 def thresholds(
@@ -32,33 +43,43 @@ def thresholds(
 
     Those are `held_out`, or, without them, each half of the images chooses for the other.
     """
-    confidences, wrong = predictions.confidences.double(), ~predictions.correct
-    halves = torch.randperm(len(predictions), generator=generator(seed, "halves")) % 2
-    rows = []
+    confidences, wrong = confidences_by_block(predictions.logits), ~predictions.correct.cpu()
+    folds = halves(predictions, seed) if len(predictions) > 1 else torch.zeros(len(predictions), dtype=torch.long)
+    if held_out is None:
+        outcomes = Outcomes(confidences.numpy(), wrong.numpy())
+        ids = ids_in(predictions)
+        sources = [(outcomes[chosen], ids[chosen]) for chosen in ((folds != fold).numpy() for fold in (0, 1))]
+    else:
+        sources = [(Outcomes.of(held_out), ids_in(held_out))]
+    parts = [parted(outcomes, ids, seed) for outcomes, ids in sources]
+    found = []
     for risk in risks:
-        if held_out is None:
-            chosen = [lowest(confidences[halves != half], wrong[halves != half], risk) for half in (0, 1)]
-            bound = torch.tensor(chosen, dtype=torch.float64)[halves]
-        else:
-            chosen = [lowest(held_out.confidences.double(), ~held_out.correct, risk)]
-            bound = torch.full_like(confidences, chosen[0])
-        kept = confidences >= bound
-        rows.append(judged(risk, chosen, kept, wrong, seed))
-    return tuple(rows)
+        fits = [promised(first, rest, risk) for first, rest in parts]
+        bounds = [NONE if bound is None else bound for bound, _ in fits]
+        own = torch.tensor(bounds, dtype=torch.float64)[folds if held_out is None else torch.zeros_like(folds)]
+        notes = tuple(dict.fromkeys(note for _, note in fits if note))
+        found.append(judged(risk, bounds, confidences >= own, wrong, seed, notes))
+    return tuple(found)
 
 
-def lowest(confidences: Tensor, wrong: Tensor, risk: float) -> float:
-    """The lowest threshold above which the share of mistakes is at most `risk`; above 1 where none is."""
-    order = confidences.argsort(descending=True)
-    sorted_confidences = confidences[order]
-    rates = wrong[order].double().cumsum(0) / torch.arange(1, len(order) + 1)
-    last = torch.ones(len(order), dtype=torch.bool)
-    last[:-1] = sorted_confidences[:-1] != sorted_confidences[1:]  # images of equal confidence are kept or left together
-    good = ((rates <= risk) & last).nonzero().flatten()
-    return float(sorted_confidences[good[-1]]) if len(good) else 1.1
+def parted(outcomes: Outcomes, ids: NDArray[Any], seed: int) -> tuple[Outcomes, Outcomes]:
+    """The images that fix the sequence of thresholds, a fifth, and those that test it."""
+    order = uniform_by_image(ids, seed, "tuning").argsort(kind="stable")
+    first = max(round(TUNING * len(order)), 1)
+    return outcomes[order[:first]], outcomes[order[first:]]
 
 
-def judged(risk: float, chosen: Sequence[float], kept: Tensor, wrong: Tensor, seed: int) -> Threshold:
+def promised(first: Outcomes, rest: Outcomes, risk: float) -> tuple[float | None, str]:
+    """The threshold that can be promised, or why none can."""
+    if not (len(first) and len(rest)):
+        return None, why_not(risk, CONFIDENCE, 0, 0, len(rest))
+    found = tested(first, rest, risk, CONFIDENCE)
+    return found["threshold"], found["note"]
+
+
+def judged(
+    risk: float, chosen: Sequence[float], kept: Tensor, wrong: Tensor, seed: int, notes: tuple[str, ...] = ()
+) -> Threshold:
     """Coverage and risk of the images that are kept, with intervals."""
     sums = torch.from_numpy(resampled_sums(torch.stack([kept.double(), (kept & wrong).double()], 1), seed))
     accepted, mistakes = int(kept.sum()), int((kept & wrong).sum())
@@ -68,4 +89,5 @@ def judged(risk: float, chosen: Sequence[float], kept: Tensor, wrong: Tensor, se
         thresholds=tuple(chosen),
         coverage=share_estimate(accepted / len(kept), sums[:, 0] / len(kept), len(kept)),
         risk=share_estimate(rate, sums[:, 1] / sums[:, 0].where(sums[:, 0] > 0, torch.nan), accepted),
+        notes=notes,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,19 +23,21 @@ SUFFIXES = {"onnx": ".onnx", "torch": ".pt2"}
 INPUT, OUTPUTS = "images", ("probabilities", "logits")
 TOLERANCE = 1e-4  # of the largest logit
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
-Run = Callable[[Images], tuple[Tensor, Tensor]]
+ROUNDING = 1e-6  # by how much logits may differ where an output of yes or no may turn
+Run = Callable[[Images], tuple[Tensor, ...]]
+More = Mapping[str, Callable[[Logits], Tensor]]
 
 
 class Deployed(nn.Module):
-    """What is written: the logits divided by a temperature, and their softmax."""
+    """What is written: the logits divided by a temperature, their softmax, and `more` of them."""
 
-    def __init__(self, model: nn.Module, temperature: float = 1.0) -> None:
+    def __init__(self, model: nn.Module, temperature: float = 1.0, more: More | None = None) -> None:
         super().__init__()
-        self.model, self.temperature = model, temperature
+        self.model, self.temperature, self.more = model, temperature, dict(more or {})
 
-    def forward(self, images: Images) -> tuple[Tensor, Logits]:
+    def forward(self, images: Images) -> tuple[Tensor, ...]:
         logits = self.model(images) / self.temperature
-        return logits.softmax(1), logits
+        return (logits.softmax(1), logits, *(output(logits) for output in self.more.values()))
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,14 @@ def export(
     format: str = "onnx",
     temperature: float = 1.0,
     metadata: dict[str, Any] | None = None,
+    more: More | None = None,
 ) -> Exported:
     """Write a model as ONNX or as torch's ExportedProgram, for any number of images of this size.
 
     Input `images` (pixels in [0, 1]), outputs `probabilities` and `logits`, both after the temperature. What is to be written
-    is first read back, and its predictions on `images`, one alone and many at once, are compared with the model's; the file
-    takes its place only if they agree. `metadata` goes into the file and, as JSON, beside it.
+    is first read back, and its answers on `images`, one alone and many at once, are compared with the model's; the file takes
+    its place only if they agree. `metadata` goes into the file and, as JSON, beside it. `more` has further outputs by name, of
+    yes or no, as functions of the logits: those of `Guarantees.outputs` are the prediction set and whether to answer alone.
     """
     if format not in SUFFIXES:
         raise UnknownName("format", format, SUFFIXES)
@@ -73,15 +77,16 @@ def export(
     if format == "onnx":
         check_installed()
     images = images.cpu().float()
-    deployed = standing_alone(Deployed(model, temperature))
+    more = dict(more or {})
+    deployed = standing_alone(Deployed(model, temperature, more))
     with evaluating(deployed), torch.no_grad():
         original = deployed(images)[1]
         if not torch.equal(original, deployed(images)[1]):
-            raise SurefootError("The model draws at random when it predicts, so an export of it cannot be checked.")
-        about = {**(metadata or {}), "temperature": temperature, "input": "pixels in [0, 1]", "outputs": list(OUTPUTS)}
+            raise SurefootError("The model draws at random when it answers, so an export of it cannot be checked.")
+        about = {**(metadata or {}), "temperature": temperature, "input": "pixels in [0, 1]", "outputs": [*OUTPUTS, *more]}
         about |= {"channels": images.shape[1], "image_size": list(images.shape[2:])}
         content = WRITERS[format](deployed, images[:3], about)
-        difference, risen = largest_differences(READERS[format](content), images, original)
+        difference, risen = largest_differences(READERS[format](content), images, original, more)
     largest = float(original.abs().max())
     relative = difference / largest if largest else difference
     if not (relative <= TOLERANCE and risen <= TOLERANCE):  # NaN is refused too
@@ -109,10 +114,15 @@ def standing_alone(module: nn.Module) -> nn.Module:
     return own.requires_grad_(False)
 
 
-def largest_differences(run: Run, images: Images, original: Logits) -> tuple[float, float]:
+def largest_differences(run: Run, images: Images, original: Logits, more: More) -> tuple[float, float]:
     """Of the logits and of the probabilities of file and model: the first image alone, and all the others together."""
     parts = [run(images[:1]), run(images[1:])]
-    probabilities, logits = (torch.cat(side) for side in zip(*parts, strict=True))
+    probabilities, logits, *others = (torch.cat(side) for side in zip(*parts, strict=True))
+    for (name, output), found in zip(more.items(), others, strict=True):
+        open_ones = output(logits * (1 + ROUNDING)) != output(logits * (1 - ROUNDING))
+        wrong = int(((found != output(logits)) & ~open_ones).sum())
+        if wrong:
+            raise SurefootError(f"The exported output '{name}' differs from the model's in {wrong} of {found.numel()} places.")
     return float((logits - original).abs().max()), float((probabilities - original.softmax(1)).abs().max())
 
 
@@ -135,7 +145,7 @@ def read_torch(content: bytes) -> Run:
 
 def write_onnx(module: nn.Module, example: Images, about: dict[str, Any]) -> bytes:
     """An ONNX model; the metadata are its `metadata_props`, each as JSON."""
-    names: dict[str, Any] = {"input_names": [INPUT], "output_names": list(OUTPUTS)}
+    names: dict[str, Any] = {"input_names": [INPUT], "output_names": about["outputs"]}
     shapes = {INPUT: {0: "batch"}}
     try:
         program = torch.onnx.export(module, (example,), dynamo=True, dynamic_shapes=shapes, verbose=False, **names)
@@ -152,9 +162,8 @@ def read_onnx(content: bytes) -> Run:
 
     session = InferenceSession(content, providers=["CPUExecutionProvider"])
 
-    def run(images: Images) -> tuple[Tensor, Tensor]:
-        probabilities, logits = session.run(list(OUTPUTS), {INPUT: images.numpy()})
-        return torch.from_numpy(probabilities), torch.from_numpy(logits)
+    def run(images: Images) -> tuple[Tensor, ...]:
+        return tuple(torch.from_numpy(found) for found in session.run(None, {INPUT: images.numpy()}))
 
     return run
 

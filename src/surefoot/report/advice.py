@@ -124,22 +124,29 @@ def highest(row: dict[str, Any], several: int) -> float:
 
 
 def threshold_advice(audit: Audit) -> list[str]:
-    """The strictest threshold that leaves at least half of the images to the model."""
-    for row in sorted(audit.get("thresholds", ()), key=lambda row: row["wanted_risk"]):
+    """The strictest threshold that leaves at least half of the images to the model; or that none can be promised."""
+    rows = sorted(audit.get("thresholds", ()), key=lambda row: row["wanted_risk"])
+    for row in rows:
         if row["coverage"]["value"] >= ENOUGH and row["risk"]["value"] is not None:
             return [f"{threshold_words(row)} Ask a person for the rest."]
-    return []
+    nothing = [row for row in rows if row.get("notes") and not row["coverage"]["value"]]
+    return [threshold_words(nothing[-1])] if rows and len(nothing) == len(rows) else []
 
 
 def threshold_words(row: Audit) -> str:
     """What a threshold does, as a sentence."""
+    if not row["coverage"]["value"] and row.get("notes"):
+        return str(row["notes"][0])
     if not row["coverage"]["value"]:
         return f"No confidence is high enough for an error rate of {few_percent(row['wanted_risk'])}."
     usable = [threshold(value) for value in row["thresholds"] if value <= 1]
     missing = "" if len(usable) == len(row["thresholds"]) else " (none holds for the other half)"
     bound = f"{' or '.join(dict.fromkeys(usable))} confidence on{missing}"
     decided, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
-    return f"Let it decide by itself from {bound}: that is {decided} of the images, {wrong} of them wrong."
+    said = f"Let it decide by itself from {bound}: that is {decided} of the images, {wrong} of them wrong."
+    if row.get("confidence") is None:  # audits of older versions observed a threshold and promised nothing
+        return said
+    return f"{said} At most {few_percent(row['wanted_risk'])} are promised, with probability {rounded(row['confidence'])}."
 
 
 def warnings(audit: Audit) -> list[dict[str, str]]:

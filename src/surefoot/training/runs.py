@@ -9,22 +9,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 from torch import Tensor, nn
 
 from ..calibration.calibrators import Calibrator, load_calibrator
+from ..calibration.guarantees import Answers, Guarantees, load_guarantees
 from ..errors import NotFound, SurefootError
 from ..files import inside, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
+from ..models.observing import evaluating
 from ..objectives.base import Objective
 from ..schemas import check_keys
+from ..types import Images
 from .checkpointing import BEST, STATE, Epoch, clear_state
 from .recipes import Recipe, read_recipe
 
 logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
-CALIBRATION = "calibration.safetensors"
+CALIBRATION, GUARANTEES = "calibration.safetensors", "guarantees.safetensors"
 AUDIT, AUDIT_DATA = ("audit.json", "report.html"), "audit-data"
 SIZES = ("num_classes", "channels", "image_size", "resize_to", "class_names")  # that the weights carry
 HOW = ("data.download",)  # how the data come here, not what a run is
@@ -45,12 +49,23 @@ class Run:
     folder: Path | None = None
     calibrator: Calibrator | None = None  # of its confidences, in a calibrated copy
     class_names: tuple[str, ...] = ()
+    guarantees: Guarantees | None = None  # prediction sets and a risk threshold, in a calibrated copy
 
     @property
     def predictor(self) -> nn.Module:
         """What to use and to audit: the model, or what the objective makes of it at test time, with the calibrator behind."""
         bare = self.objective.predictor(self.model)
         return bare if self.calibrator is None else self.calibrator.module(bare)
+
+    def answer(self, images: Images, indices: Tensor | None = None) -> Answers:
+        """Classes and confidences of pictures, with their prediction sets and abstentions where the run promises them.
+
+        `indices` are their places in the data set, for sets that draw.
+        """
+        predictor = self.predictor
+        with evaluating(predictor), torch.inference_mode():
+            logits = predictor(images)
+        return (self.guarantees or Guarantees()).answer(logits, indices)
 
     @property
     def repair(self) -> Calibrator | None:
@@ -98,7 +113,7 @@ def options_of(recipe: Mapping[str, Any]) -> dict[str, Any]:
 def remove_run(folder: Path) -> None:
     """Remove what an earlier run left, and its audit, which is not of the weights to come; other files stay."""
     data = inside(folder, AUDIT_DATA)
-    for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE, CALIBRATION, *AUDIT):
+    for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE, CALIBRATION, GUARANTEES, *AUDIT):
         (folder / name).unlink(missing_ok=True)
     remove(data)
     clear_state(folder)
@@ -162,15 +177,19 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
         load_weights(objective, read_tensors("objective state", folder / OBJECTIVE), f"'{folder / OBJECTIVE}'")
     lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines() if (folder / HISTORY).is_file() else []
     calibrator = load_calibrator(folder / CALIBRATION) if (folder / CALIBRATION).is_file() else None
-    return Run(recipe, model.eval(), objective, [json.loads(line) for line in lines], folder, calibrator, class_names)
+    promises = load_guarantees(folder / GUARANTEES) if (folder / GUARANTEES).is_file() else None
+    history = [json.loads(line) for line in lines]
+    return Run(recipe, model.eval(), objective, history, folder, calibrator, class_names, promises)
 
 
-def write_calibrated(run: Run, calibrator: Calibrator, output: str | Path) -> Run:
-    """A copy of a run with a calibrator; the weights stay as they are."""
+def write_calibrated(run: Run, calibrator: Calibrator, output: str | Path, guarantees: Guarantees | None = None) -> Run:
+    """A copy of a run with a calibrator, and with what is promised behind it; the weights stay as they are."""
     folder = copy_folder(run, output)
-    copy = replace(run, folder=folder, calibrator=calibrator)
+    copy = replace(run, folder=folder, calibrator=calibrator, guarantees=guarantees)
     write_text(folder / RECIPE, run.recipe.to_yaml())
     calibrator.save(folder / CALIBRATION)
+    if guarantees is not None:
+        guarantees.save(folder / GUARANTEES)
     finish_run(copy)
     return copy
 

@@ -49,7 +49,9 @@ def thresholds_section(models: Sequence[Model]) -> Section | None:
     ]
     if not rows:
         return None
-    return Section("thresholds", "When should it ask a person?", {"rows": rows, "several": len(models) > 1})
+    promised = any(row.get("confidence") is not None for row in rows)
+    values = {"rows": rows, "several": len(models) > 1, "promised": promised}
+    return Section("thresholds", "When should it ask a person?", values)
 
 
 def scores_section(models: Sequence[Model]) -> Section:
