@@ -55,27 +55,27 @@ class Guarantees:
     @property
     def outputs(self) -> dict[str, Callable[[Logits], Tensor]]:
         """What an exported model gives beside its logits: `set` and `answer`."""
-        found: dict[str, Callable[[Logits], Tensor]] = {}
+        functions: dict[str, Callable[[Logits], Tensor]] = {}
         if self.prediction_sets is not None:
             if self.prediction_sets.score.randomised:
                 raise SurefootError("Randomised prediction sets cannot be exported; fit them with randomised=False.")
-            found["set"] = self.prediction_sets.members
+            functions["set"] = self.prediction_sets.members
         if self.risk_threshold is not None:
-            found["answer"] = self.risk_threshold.passes
-        return found
+            functions["answer"] = self.risk_threshold.passes
+        return functions
 
     @property
     def words(self) -> dict[str, Any]:
         """What is promised, in plain values."""
-        found: dict[str, Any] = {}
+        described: dict[str, Any] = {}
         if (sets := self.prediction_sets) is not None:
-            found[SETS] = {"coverage": sets.coverage, "score": sets.score.score, "by_class": sets.by_class}
-            found[SETS] |= {"images": sets.images, "tuned_on": sets.tuned_on, "note": sets.note}
+            described[SETS] = {"coverage": sets.coverage, "score": sets.score.score, "by_class": sets.by_class}
+            described[SETS] |= {"images": sets.images, "tuned_on": sets.tuned_on, "note": sets.note}
         if (bound := self.risk_threshold) is not None:
-            found[RISK] = {"threshold": bound.threshold, "risk": bound.risk, "confidence": bound.confidence}
-            found[RISK] |= {"images": bound.images, "answered": bound.answered, "mistakes": bound.mistakes}
-            found[RISK] |= {"tuned_on": bound.tuned_on, "note": bound.note}
-        return found
+            described[RISK] = {"threshold": bound.threshold, "risk": bound.risk, "confidence": bound.confidence}
+            described[RISK] |= {"images": bound.images, "answered": bound.answered, "mistakes": bound.mistakes}
+            described[RISK] |= {"tuned_on": bound.tuned_on, "note": bound.note}
+        return described
 
     def save(self, path: str | Path) -> None:
         """Write them as safetensors; numbers only, nothing in the file is executed when it is read."""

@@ -67,11 +67,11 @@ def cumulative_scores(probabilities: Tensor, uniform: Tensor, weight: float = 0.
     stable = {} if torch.compiler.is_compiling() else {"stable": True}  # ONNX knows only its own sort, which is stable too
     ordered, order = probabilities.sort(dim=1, descending=True, **stable)
     before = ordered.cumsum(1) - ordered
-    found = before.clamp_min(0) + uniform[:, None] * ordered
+    sums = before.clamp_min(0) + uniform[:, None] * ordered
     if weight:
-        places = torch.arange(1, ordered.shape[1] + 1, dtype=ordered.dtype, device=ordered.device)
-        found = found + weight * (places - rank).clamp_min(0)
-    return torch.zeros_like(found).scatter(1, order, found)
+        ranks = torch.arange(1, ordered.shape[1] + 1, dtype=ordered.dtype, device=ordered.device)
+        sums = sums + weight * (ranks - rank).clamp_min(0)
+    return torch.zeros_like(sums).scatter(1, order, sums)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +109,10 @@ class Score:
 
     def of_labels(self, predictions: Predictions, seed: int, purpose: str) -> Tensor:
         """The score of each image's label."""
-        labels, found = predictions.labels.cpu()[:, None], torch.empty(len(predictions), dtype=torch.float64)
+        labels, values = predictions.labels.cpu()[:, None], torch.empty(len(predictions), dtype=torch.float64)
         for part, scores in self.blocks(predictions.logits, ids_in(predictions), seed, purpose):
-            found[part] = scores.gather(1, labels[part])[:, 0]
-        return found
+            values[part] = scores.gather(1, labels[part])[:, 0]
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +150,10 @@ class PredictionSets:
         check_scores("logits", given)
         require(given.shape[1] == self.classes, "logits", f"of {self.classes} classes as those of the fit", given.shape[1])
         ids = chosen_ids(None if indices is None else np.asarray(torch.as_tensor(indices).cpu()), len(given))
-        found = torch.empty(given.shape, dtype=torch.bool)
+        sets = torch.empty(given.shape, dtype=torch.bool)
         for part, scores in self.score.blocks(given, ids, self.seed, "prediction sets"):
-            found[part] = scores <= self.thresholds
-        return found.to(given.device)
+            sets[part] = scores <= self.thresholds
+        return sets.to(given.device)
 
     def members(self, logits: Logits) -> Tensor:
         """The same in one piece for a score that does not draw, as an exported model computes it."""
@@ -251,9 +251,9 @@ def regularised(
     fixed: dict[str, Any] = {"temperature": score.temperature, "randomised": score.randomised}
     if rank is None:
         own = predictions.logits.gather(1, predictions.labels[:, None])
-        places = (predictions.logits > own).sum(1).cpu().double() + 1
-        found = conformal_quantile(places, coverage)
-        rank = predictions.num_classes if math.isinf(found) else int(found)
+        ranks = (predictions.logits > own).sum(1).cpu().double() + 1
+        quantile = conformal_quantile(ranks, coverage)
+        rank = predictions.num_classes if math.isinf(quantile) else int(quantile)
     if weight is not None:
         return Score(score="raps", weight=weight, rank=rank, **fixed)
     candidates = [Score(score="raps", weight=each, rank=rank, **fixed) for each in WEIGHTS]

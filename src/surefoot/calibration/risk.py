@@ -130,8 +130,8 @@ def fit_risk_threshold(
     require(0 < risk < 1, "risk", "between 0 and 1", risk)
     require(0 < confidence < 1, "confidence", "between 0 and 1", confidence)
     first, rest, seen = tuning_part(predictions, tuning, seed)
-    found = tested(Outcomes.of(first), Outcomes.of(rest), risk, confidence)
-    return RiskThreshold(risk=risk, confidence=confidence, tuned_on=len(first), fitted_on=seen, **found)
+    result = tested(Outcomes.of(first), Outcomes.of(rest), risk, confidence)
+    return RiskThreshold(risk=risk, confidence=confidence, tuned_on=len(first), fitted_on=seen, **result)
 
 
 def tested(first: Outcomes, rest: Outcomes, risk: float, confidence: float) -> dict[str, Any]:
@@ -141,9 +141,9 @@ def tested(first: Outcomes, rest: Outcomes, risk: float, confidence: float) -> d
     rejected = p_value(mistakes, answered, risk) <= 1 - confidence
     passed = len(sequence) if rejected.all() else int(rejected.argmin())
     last = max(passed - 1, 0)
-    held: dict[str, Any] = {"answered": int(answered[last]), "mistakes": int(mistakes[last]), "images": len(rest)}
-    note = "" if passed else why_not(risk, confidence, **held)
-    return {"threshold": float(sequence[last]) if passed else None, "note": note, **held}
+    counts: dict[str, Any] = {"answered": int(answered[last]), "mistakes": int(mistakes[last]), "images": len(rest)}
+    note = "" if passed else why_not(risk, confidence, **counts)
+    return {"threshold": float(sequence[last]) if passed else None, "note": note, **counts}
 
 
 def threshold_sequence(outcomes: Outcomes, images: int, risk: float) -> Array:

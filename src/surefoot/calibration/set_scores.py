@@ -47,25 +47,30 @@ def set_scores(
     sets: ArrayLike, labels: ArrayLike, *, indices: ArrayLike | None = None, intervals: int = DRAWS, seed: int = 0
 ) -> SetScores:
     """Coverage, size and empty sets, with 95 % bootstrap intervals; `sets` is images x classes, boolean."""
-    held, own = np.asarray(sets), np.asarray(labels)
-    require(held.ndim == 2 and held.dtype == np.bool_, "sets", "boolean, images x classes", (held.shape, str(held.dtype)))
-    require(len(held) > 0, "sets", "of at least one image", 0)
-    require(own.shape == (len(held),), "labels", f"one for each of {len(held)} images", own.shape)
-    inside = bool(own.dtype.kind in "iu" and own.min() >= 0 and own.max() < held.shape[1])
-    require(inside, "labels", f"whole numbers from 0 to {held.shape[1] - 1}", (own.min().item(), own.max().item()))
-    ids = chosen_ids(indices, len(held))
-    covered, sizes = held[np.arange(len(held)), own], held.sum(1)
-    points, draws = size_numbers(np.ones((1, len(held))), covered, sizes), [np.zeros((0, 4))]
+    members, own = np.asarray(sets), np.asarray(labels)
+    require(
+        members.ndim == 2 and members.dtype == np.bool_,
+        "sets",
+        "boolean, images x classes",
+        (members.shape, str(members.dtype)),
+    )
+    require(len(members) > 0, "sets", "of at least one image", 0)
+    require(own.shape == (len(members),), "labels", f"one for each of {len(members)} images", own.shape)
+    inside = bool(own.dtype.kind in "iu" and own.min() >= 0 and own.max() < members.shape[1])
+    require(inside, "labels", f"whole numbers from 0 to {members.shape[1] - 1}", (own.min().item(), own.max().item()))
+    ids = chosen_ids(indices, len(members))
+    covered, sizes = members[np.arange(len(members)), own], members.sum(1)
+    points, draws = size_numbers(np.ones((1, len(members))), covered, sizes), [np.zeros((0, 4))]
     for weights in drawn_copies(ids, seed, intervals):
         draws.append(size_numbers(weights, covered, sizes))
     drawn = np.concatenate(draws)
     coverage, mean, median, empty = points[0].tolist()
     return SetScores(
-        images=len(held),
-        coverage=share_estimate(coverage, drawn[:, 0], len(held)),
+        images=len(members),
+        coverage=share_estimate(coverage, drawn[:, 0], len(members)),
         mean_size=estimate(mean, drawn[:, 1]),
         median_size=estimate(median, drawn[:, 2]),
-        empty=share_estimate(empty, drawn[:, 3], len(held)),
+        empty=share_estimate(empty, drawn[:, 3], len(members)),
         by_size=grouped(np.searchsorted(SIZES, sizes, side="right") - 1, sizes, covered),
         by_class=grouped(own, own, covered),
     )
@@ -73,8 +78,8 @@ def set_scores(
 
 def size_numbers(weights: Array, covered: Array, sizes: Array) -> Array:
     """Coverage, mean and median size and the share of empty sets under whole weights: draws x 4."""
-    distinct, places = np.unique(sizes, return_inverse=True)
-    rows = sparse.csr_array((np.ones(len(sizes)), (places, np.arange(len(sizes)))), shape=(len(distinct), len(sizes)))
+    distinct, inverse = np.unique(sizes, return_inverse=True)
+    rows = sparse.csr_array((np.ones(len(sizes)), (inverse, np.arange(len(sizes)))), shape=(len(distinct), len(sizes)))
     counts = (rows @ weights.T).T
     images = counts.sum(1)
     up_to = counts.cumsum(1)
@@ -86,10 +91,10 @@ def size_numbers(weights: Array, covered: Array, sizes: Array) -> Array:
 
 def grouped(groups: Array, values: Array, covered: Array) -> tuple[GroupCoverage, ...]:
     """Coverage in each group that has images, with the lowest and highest value there."""
-    found = []
+    estimates = []
     for group in np.unique(groups).tolist():
         own = groups == group
         ends = wilson(int(covered[own].sum()), int(own.sum()))
         share = Estimate(ends["accuracy"], ends["low"], ends["high"])
-        found.append(GroupCoverage(int(values[own].min()), int(values[own].max()), int(own.sum()), share))
-    return tuple(found)
+        estimates.append(GroupCoverage(int(values[own].min()), int(values[own].max()), int(own.sum()), share))
+    return tuple(estimates)

@@ -61,7 +61,7 @@ def calibrate(
     """Fit a calibrator and write a calibrated copy of the run; the weights stay as they are."""
     if method not in METHODS:
         raise UnknownName(METHODS.kind, method, METHODS.names)
-    asked = options_of_guarantees(prediction_sets, set_score, by_class, risk, confidence, tuning)
+    promised = options_of_guarantees(prediction_sets, set_score, by_class, risk, confidence, tuning)
     run = load_run(target, allow_code=allow_code)
     if run.calibrator is not None:
         raise SurefootError(f"'{target}' is calibrated already; calibrate the run that it was made from.")
@@ -76,7 +76,7 @@ def calibrate(
         raise SurefootError(f"The {split} split has no images to fit on.")
     bare = run.predictor.to(torch_device)
     before = predict(bare, dataset.split(split).batches(batch_size), torch_device)
-    calibrator, guarantees = fit_both(method, before, run, source_of(dataset), asked, tuning or TUNING)
+    calibrator, guarantees = fit_both(method, before, run, source_of(dataset), promised, tuning or TUNING)
     copy = write_calibrated(run, calibrator, folder, guarantees)
     shown: dict[str, Any] = {"folder": str(copy.folder), "method": method, "fitted_on": split, "images": len(before)}
     shown |= {"temperature": temperature} if (temperature := getattr(calibrator, "temperature", None)) else {}
@@ -129,18 +129,18 @@ def options_of_guarantees(
 
 
 def fit_both(
-    method: str, predictions: Predictions, run: Run, data: str, asked: dict[str, Any], tuning: float
+    method: str, predictions: Predictions, run: Run, data: str, promised: dict[str, Any], tuning: float
 ) -> tuple[Calibrator, Guarantees | None]:
     """The calibrator, and what is promised behind it, from images that the calibrator has not seen.
 
     The calibrator then says that it has seen all of them, so that the copy is not audited on any.
     """
-    if not asked:
+    if not promised:
         return fit_calibrator(method, predictions, run.model, data), None
     first, rest = parted(predictions, tuning, seed=0)
     calibrator = fit_calibrator(method, first, run.model, data)
     tuned, others = calibrator.calibrate(first, allow_leakage=True), calibrator.calibrate(rest)
-    guarantees = fit_guarantees(others, tuned, **asked)
+    guarantees = fit_guarantees(others, tuned, **promised)
     return replace(calibrator, fitted_on=replace(FittedOn.of(predictions), data=data)), guarantees
 
 
@@ -155,6 +155,6 @@ def promises(guarantees: Guarantees | None) -> list[str]:
         said += [sets.note] if sets.note else []
     if guarantees is not None and (bound := guarantees.risk_threshold) is not None:
         promise = f"at most {100 * bound.risk:.3g} % wrong with probability {bound.confidence:g}"
-        found = f"answers alone from confidence {bound.threshold} on: {promise}, from {bound.images} other images"
-        said.append(found if bound.threshold is not None else bound.note)
+        sentence = f"answers alone from confidence {bound.threshold} on: {promise}, from {bound.images} other images"
+        said.append(sentence if bound.threshold is not None else bound.note)
     return said

@@ -52,14 +52,14 @@ def thresholds(
     else:
         sources = [(Outcomes.of(held_out), ids_in(held_out))]
     parts = [parted(outcomes, ids, seed) for outcomes, ids in sources]
-    found = []
+    rows = []
     for risk in risks:
         fits = [promised(first, rest, risk) for first, rest in parts]
         bounds = [NONE if bound is None else bound for bound, _ in fits]
         own = torch.tensor(bounds, dtype=torch.float64)[folds if held_out is None else torch.zeros_like(folds)]
         notes = tuple(dict.fromkeys(note for _, note in fits if note))
-        found.append(judged(risk, bounds, confidences >= own, wrong, seed, notes))
-    return tuple(found)
+        rows.append(judged(risk, bounds, confidences >= own, wrong, seed, notes))
+    return tuple(rows)
 
 
 def parted(outcomes: Outcomes, ids: NDArray[Any], seed: int) -> tuple[Outcomes, Outcomes]:
@@ -73,8 +73,8 @@ def promised(first: Outcomes, rest: Outcomes, risk: float) -> tuple[float | None
     """The threshold that can be promised, or why none can."""
     if not (len(first) and len(rest)):
         return None, why_not(risk, CONFIDENCE, 0, 0, len(rest))
-    found = tested(first, rest, risk, CONFIDENCE)
-    return found["threshold"], found["note"]
+    result = tested(first, rest, risk, CONFIDENCE)
+    return result["threshold"], result["note"]
 
 
 def judged(

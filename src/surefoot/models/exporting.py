@@ -118,11 +118,11 @@ def largest_differences(run: Run, images: Images, original: Logits, more: More) 
     """Of the logits and of the probabilities of file and model: the first image alone, and all the others together."""
     parts = [run(images[:1]), run(images[1:])]
     probabilities, logits, *others = (torch.cat(side) for side in zip(*parts, strict=True))
-    for (name, output), found in zip(more.items(), others, strict=True):
+    for (name, output), given in zip(more.items(), others, strict=True):
         open_ones = output(logits * (1 + ROUNDING)) != output(logits * (1 - ROUNDING))
-        wrong = int(((found != output(logits)) & ~open_ones).sum())
+        wrong = int(((given != output(logits)) & ~open_ones).sum())
         if wrong:
-            raise SurefootError(f"The exported output '{name}' differs from the model's in {wrong} of {found.numel()} places.")
+            raise SurefootError(f"The exported output '{name}' differs from the model's in {wrong} of {given.numel()} places.")
     return float((logits - original).abs().max()), float((probabilities - original.softmax(1)).abs().max())
 
 
@@ -163,7 +163,7 @@ def read_onnx(content: bytes) -> Run:
     session = InferenceSession(content, providers=["CPUExecutionProvider"])
 
     def run(images: Images) -> tuple[Tensor, ...]:
-        return tuple(torch.from_numpy(found) for found in session.run(None, {INPUT: images.numpy()}))
+        return tuple(torch.from_numpy(array) for array in session.run(None, {INPUT: images.numpy()}))
 
     return run
 
