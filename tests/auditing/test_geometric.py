@@ -32,7 +32,7 @@ def test_numbers_of_the_representation(audit, run, digits):
     plain = sf.geometry.representation_statistics(head_of(run.model, images), found.features, few.labels)
     assert measured["images"] == 40
     assert measured["feature_rms"] == pytest.approx(found.features.square().mean(1).sqrt().mean().item(), rel=1e-4)
-    assert measured["cone_index"] == pytest.approx(plain.cones.mean, rel=1e-3)
+    assert measured["exact_cone_index"] == pytest.approx(plain.cones.mean, rel=1e-3)
     assert measured["bias_dependence"] == pytest.approx(plain.bias.mean, abs=1e-6)
     assert means.shape == (10, found.features.shape[1])
     gaps = sf.geometry.margins(run.model, images, few.labels).mean()

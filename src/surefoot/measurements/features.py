@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from ..data.loading import load_data
-from ..geometry.cones import as_cone_index, bias_dependence, cone_index
+from ..geometry.cones import as_cone_index, bias_dependence, cone_index, stepped_cone_index
 from ..geometry.features import feature_displacement, feature_statistics, feature_statistics_of, success_by_bin
 from ..geometry.heads import pearson
 from ..geometry.probes import STRENGTHS, linear_probe
 from ..plain import plain
 from ..types import Batch
 from .base import Measurement, Rows, Summary, Table, Whole
-from .space import OfFeatures, chunk_features, minimum_loss_centres, space_head
+from .space import CONE_VERSION, OfFeatures, check_cone_version, chunk_features, minimum_loss_centres, space_head
 from .summaries import CLASSES, means, rounded, tensor
 
 if TYPE_CHECKING:
@@ -138,26 +138,39 @@ class Displacement(Measurement):
 class Cone(Measurement):
     """When the class first changes on the way from a feature to the origin, of features that are right (Table 5).
 
-    The column has no value where the prediction is wrong.
+    By the paper's 100 steps, and solved exactly besides. The columns have no value where the prediction is wrong. `version` is
+    that of the definition: 1 had the exact index only, under the name of the other.
     """
 
     part = "geometry"
-    adds = ("cone_index",)
+    adds = ("cone_index", "exact_cone_index")
 
-    def __init__(self, max_images: int | None = None) -> None:
-        self.max_images = max_images
+    def __init__(self, max_images: int | None = None, version: int = CONE_VERSION) -> None:
+        check_cone_version(version)
+        self.max_images, self.version = max_images, version
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         outputs = chunk_features(context, batch)
-        indices = cone_index(space_head(context), outputs.features, STEPS).values
-        return {"cone_index": torch.where(outputs.logits.argmax(1) == batch.labels, indices, torch.nan)}
+        right = outputs.logits.argmax(1) == batch.labels
+        indices = {
+            "cone_index": stepped_cone_index(space_head(context), outputs.features, STEPS).values,
+            "exact_cone_index": cone_index(space_head(context), outputs.features, STEPS).values,
+        }
+        return {name: torch.where(right, values, torch.nan) for name, values in indices.items()}
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        indices = tensor(table.clean(self.max_images)["cone_index"])
-        cones = as_cone_index(indices[~indices.isnan()], STEPS)
-        values = {"cone_index": cones.mean, "full_cones": cones.full}
-        row = {"index": cones.mean, "index_deviation": cones.std, "full": cones.full}
-        return Summary(values, {"cones": {"values": rounded(cones.values), "steps": cones.steps}}, row=row)
+        rows = table.clean(self.max_images)
+        columns = (tensor(rows[name]) for name in self.adds)
+        stepped, exact = (as_cone_index(indices[~indices.isnan()], STEPS) for indices in columns)
+        values = {
+            "cone_index": stepped.mean,
+            "full_cones": stepped.full,
+            "exact_cone_index": exact.mean,
+            "exact_full_cones": exact.full,
+        }
+        row = {"index": stepped.mean, "index_deviation": stepped.std, "full": stepped.full}
+        row |= {"exact_index": exact.mean, "exact_index_deviation": exact.std, "exact_full": exact.full}
+        return Summary(values, {"cones": {"values": rounded(stepped.values), "steps": stepped.steps}}, row=row)
 
 
 class Bias(OfFeatures):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..data.loading import DATASETS, load_data
 from ..errors import SurefootError, UnknownName
-from ..measurements.registry import check_measure, default_options
+from ..measurements.registry import VERSIONS, check_measure, default_options
 from ..models.loading import load_model
 from ..objectives.methods import load_method
 from ..schemas import defaults_of
@@ -47,9 +47,9 @@ class Cell:
 
 
 def measure_digest(cell: str, measure: Measure) -> str:
-    """The hash of what differs from the defaults, and of the version of the draws, so that no other is taken for it."""
+    """The hash of what differs from the defaults, and of the version of draws or definition: no other is taken for it."""
     name, options = measure
-    version = {key: value for key, value in options.items() if key == "generator"}
+    version = {key: value for key, value in options.items() if key in VERSIONS}
     return digest([cell, name, changed(options, default_options(name)) | version])
 
 
