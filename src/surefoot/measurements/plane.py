@@ -9,6 +9,7 @@ from ..data.dataset import whole
 from ..errors import SurefootError
 from ..geometry.cones import cone_index, confidence_angles, stepped_cone_index
 from ..geometry.features import attack_path
+from ..geometry.minimum_loss import class_targets
 from ..geometry.planes import far_features, far_regions, loss_field, representation_plane
 from ..models.classifier import Classifier
 from ..plain import plain
@@ -28,13 +29,24 @@ FIELD = 60  # points of the loss along each axis of a plane
 class Plane(Whole):
     """Regions, confidence, features and the ways of a PGD attack, for a model with two or three features.
 
-    `paths` is the number of images whose way under attack is drawn. Nothing is measured where there are more features.
+    `paths` is the number of images whose way under attack is drawn. `smoothing` is that of the targets whose loss the centres
+    minimise; the loss that is drawn may have a target of two classes, the share `share` of its own and the rest of `other`.
+    Nothing is measured where there are more features.
     """
 
     part = "geometry"
 
-    def __init__(self, max_images: int | None = 500, paths: int = 20) -> None:
+    def __init__(
+        self,
+        max_images: int | None = 500,
+        paths: int = 20,
+        smoothing: float = 0.0,
+        other: int | None = None,
+        share: float = 1.0,
+    ) -> None:
+        class_targets(2 if other is None else other + 1, smoothing, other, share)  # refuses what is no target
         self.max_images, self.paths = max_images, paths
+        self.smoothing, self.other, self.share = smoothing, other, share
 
     def pictures_of(self, context: Context) -> Tensor:
         return context.rows(self.max_images) if self.fits(context) else context.rows(self.max_images)[:0]
@@ -52,12 +64,13 @@ class Plane(Whole):
         head = space_head(context)
         model, few, fewer = context.linear, context.some(self.max_images), context.some(self.paths)
         run: dict[str, Any] = {"batch_size": context.batch_size}
-        plane = representation_plane(model, few.images, few.labels, **run)
+        plane = representation_plane(model, few.images, few.labels, **run, smoothing=self.smoothing)
         figure = {"plane": plain(plane), "path": plain(attack_path(model, fewer.images, fewer.labels, **run))}
         if head.in_features == 2:
-            figure["angles"] = plain(confidence_angles(head, plane.features))
+            figure["angles"] = plain(confidence_angles(head, plane.features, centres=plane.centres))
             label = int(fewer.labels[0])
-            field = plain(loss_field(head, label, float(plane.axis[-1]), resolution=FIELD))
+            soft: dict[str, Any] = {"smoothing": self.smoothing, "other": self.other, "share": self.share}
+            field = plain(loss_field(head, label, float(plane.axis[-1]), resolution=FIELD, **soft))
             figure["field"] = {**field, "class": context.data.class_names[label]}
             figure["field_path"] = plain(attack_path(model, fewer.images[:1], fewer.labels[:1], **run))
         return {"values": {}, "figures": {"plane": figure}}

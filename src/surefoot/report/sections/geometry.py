@@ -257,8 +257,8 @@ PLANE = (
     "confidence, and the ways that PGD drives some images; red rays enclose high confidence."
 )
 FIELD = (
-    "The loss of class {0[class]} over a space of two features: arrows point uphill, the cross is its lowest point, the white "
-    "line the border of its region, the orange one the way that PGD drives an image."
+    "The loss of class {0[class]} over a space of two features: arrows point uphill, the cross is its lowest point (if it has "
+    "one), the white line the border of its region, the orange one the way that PGD drives an image."
 )
 CONES = (
     "Features are shrunk towards the origin in {0[steps]} steps: at which step the predicted class changes first. Where all "
