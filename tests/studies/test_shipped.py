@@ -117,6 +117,21 @@ def test_settings_of_the_papers():
     assert (road["epochs"], road["optimiser"], road["learning_rate"], road["keep"]) == (70, "adam", 1e-4, "best")
 
 
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", study_names())
+def test_spaces_of_two_dimensions_are_linear(name, scale):
+    """No ReLU before the plane, momentum without Nesterov (representation-space G.1, H); the other paper keeps its ReLU."""
+    for cell in cells_of(read_study(name, scale)):
+        dimensions = cell.recipe.model["feature_dim"]
+        if name in ("representation-figure4", "representation-figure12"):
+            assert dimensions == 2
+            assert (cell.recipe.model["rectified"], cell.recipe.training["nesterov"]) == (False, False)
+            assert (cell.recipe.training["optimiser"], cell.recipe.training["momentum"]) == ("sgd", 0.9)
+        else:
+            assert dimensions in (None, 128)
+            assert cell.recipe.model["rectified"]
+
+
 @pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").same_setting])
 def test_what_is_not_the_same_is_told(name):
     """Our splits hold training images back, which the papers do not; weights by name were trained by others."""
