@@ -46,9 +46,9 @@ def test_figures_say_which_images_an_attack_broke(audit, run, digits):
     shown = audit.figures["geometry"]["features"]
     few = choose(digits.test, 40, 0)
     result = sf.attacks.evaluate(run.predictor, few.images.float() / 255, few.labels, "fgsm")
-    assert shown["broken_by"] == "fgsm"
+    assert list(shown["success"]["attacks"]) == ["fgsm"]
     assert len(shown["rms"]) == len(shown["cosine"]) == 40
-    bins = shown["success"]
+    bins = shown["success"] | {"values": shown["success"]["attacks"]["fgsm"]}
     assert sum(bins["counts"]) == 40
     right = result.clean.correct
     wanted = sf.geometry.success_by_bin(torch.tensor(shown["cosine"]), result.broken, right)

@@ -168,11 +168,15 @@ def test_figures_say_which_images_an_attack_broke(context, run, digits):
     few = batch_of(digits.test, 40)
     result = evaluate(run.predictor, few.images, few.labels, "fgsm")
     rows = rows_of(Features(40, attacked=0), context)
-    attacked = columns_of(result.attacked.logits, few.labels) | {"index": few.indices.numpy()}
-    shown = features_figure(rows, attacked, "fgsm")
-    assert shown["broken_by"] == "fgsm"
+    attacked, untouched = (
+        columns_of(logits, few.labels) | {"index": few.indices.numpy()}
+        for logits in (result.attacked.logits, result.clean.logits)
+    )
+    shown = features_figure(rows, {"fgsm": attacked, "none": untouched})
+    assert list(shown["success"]["attacks"]) == ["fgsm", "none"]
+    assert {share for share in shown["success"]["attacks"]["none"] if share is not None} == {0}
     assert len(shown["rms"]) == len(shown["cosine"]) == 40
-    bins = shown["success"]
+    bins = shown["success"] | {"values": shown["success"]["attacks"]["fgsm"]}
     assert sum(bins["counts"]) == 40
     right = result.clean.correct
     wanted = geometry.success_by_bin(torch.tensor(shown["cosine"]), result.broken, right)
@@ -181,11 +185,12 @@ def test_figures_say_which_images_an_attack_broke(context, run, digits):
     assert total == pytest.approx(int(result.broken.sum()), abs=1.01)  # a cosine that was rounded may change its bin
     half = {name: values[:20] for name, values in attacked.items()}
     tried = int((result.broken[:20] & right[:20]).sum())
-    fewer = features_figure(rows, half, "fgsm")["success"]
+    fewer = features_figure(rows, {"fgsm": half})["success"]
+    fewer |= {"values": fewer["attacks"]["fgsm"]}
     only = torch.tensor([*right[:20].tolist(), *[False] * 20])
     counted = among(fewer, rows["feature_cosine"].tolist(), only)
     assert sum(rate * count for rate, count in zip(fewer["values"], counted, strict=True) if count) == pytest.approx(tried)
-    assert features_figure(rows) | {"success": None, "broken_by": None} == features_figure(rows)
+    assert features_figure(rows)["success"] is None
 
 
 def among(bins, cosine, right):

@@ -82,6 +82,14 @@ def test_displacement(images):
     assert list(mean.x) == [result["feature_rms_mean"]]
 
 
+def test_the_success_of_every_attack():
+    shares = {"FGSM": [0.5, None], "<b>": [1.0, 0.25]}
+    bars, *lines = success_by_bin_figure({"edges": [0.0, 0.5, 1.0], "counts": [3, 4], "attacks": shares}).data
+    assert (list(bars.x), list(bars.y)) == ([0.25, 0.75], [3, 4])
+    assert {line.name: list(line.y) for line in lines} == {"FGSM": [0.5, None], "&lt;b&gt;": [1.0, 0.25]}
+    assert len({line.line.color for line in lines} | {bars.marker.color}) == 3
+
+
 def test_cones_and_bias(head, features):
     result = stored(geometry.cone_index(head, features))
     cut, full = cone_index_figure(result).data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,24 +90,26 @@ class Features(Measurement):
         return Summary(values, {"features": features_figure(rows)}, row={**row, **result})
 
 
-def features_figure(rows: Rows, attacked_rows: Rows | None = None, attack_name: str | None = None) -> dict[str, Any]:
-    """Length, cosine and confidence of each image, and the success of an attack by the cosine, where one was run.
+def features_figure(rows: Rows, attacked: Mapping[str, Rows] | None = None) -> dict[str, Any]:
+    """Length, cosine and confidence of each image, and the success of attacks by the cosine, where some were run.
 
-    `rows` are those of `Features`, `attacked_rows` those under the attack; images that it was not tried on do not count.
+    `rows` are those of `Features`, `attacked` those under each attack; images that it was not tried on do not count.
     """
     columns = {"rms": "feature_rms", "cosine": "feature_cosine", "confidence": "feature_confidence"}
     shown: dict[str, Any] = {name: rounded(rows[column]) for name, column in columns.items()}
-    success = None if attacked_rows is None else plain(success_by_cosine(rows, attacked_rows))
-    return {**shown, "success": success, "broken_by": None if attacked_rows is None else attack_name}
+    return {**shown, "success": success_by_cosine(rows, attacked, "feature_cosine") if attacked else None}
 
 
-def success_by_cosine(rows: Rows, attacked_rows: Rows) -> Any:
-    """Images in each bin of the cosine, and the share that the attack broke of the right ones that it was tried on."""
-    right = rows["correct"].astype(bool) & np.isin(rows["index"], attacked_rows["index"])
-    survived = attacked_rows["index"][attacked_rows["correct"].astype(bool)]
-    broken = right & ~np.isin(rows["index"], survived)
-    cosine = torch.from_numpy(rows["feature_cosine"])
-    return success_by_bin(cosine, torch.from_numpy(broken), torch.from_numpy(right))
+def success_by_cosine(rows: Rows, attacked: Mapping[str, Rows], column: str) -> dict[str, Any]:
+    """Images in each bin of the cosine, and the share that each attack broke of the right ones that it was tried on."""
+    cosine, result, shares = torch.from_numpy(rows[column]), dict[str, Any](), dict[str, Any]()
+    for name, attacked_rows in attacked.items():
+        right = rows["correct"].astype(bool) & np.isin(rows["index"], attacked_rows["index"])
+        survived = attacked_rows["index"][attacked_rows["correct"].astype(bool)]
+        broken = right & ~np.isin(rows["index"], survived)
+        result = plain(success_by_bin(cosine, torch.from_numpy(broken), torch.from_numpy(right)))
+        shares[name] = result.pop("values")
+    return {**result, "attacks": shares}
 
 
 class Displacement(Measurement):

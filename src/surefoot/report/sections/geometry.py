@@ -338,9 +338,13 @@ def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
 
 
 def success_of(features: dict[str, Any]) -> dict[str, Any] | None:
-    """The bins of an audit that attacked, and the name of the attack."""
+    """The bins of an audit that attacked, and the names of the attacks; audits of before have one."""
     success = features.get("success")
-    return {**success, "by": attack_name(features["broken_by"])} if success else None
+    if not success:
+        return None
+    shares = success.get("attacks") or {features["broken_by"]: success["values"]}
+    named = {attack_name(name): values for name, values in shares.items()}
+    return {**success, "attacks": named, "by": "each attack" if len(named) > 1 else next(iter(named))}
 
 
 # Why it is robust or not: one number for each measurement, and the figures of the papers.
