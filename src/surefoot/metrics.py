@@ -204,6 +204,9 @@ GEOMETRY: dict[str, Metric] = {  # why a model is robust or not
     "feature_distance": amount(
         "distance of the features", NEITHER, "from the origin, before and after training (representation-space Fig. 12)"
     ),
+    "strength": amount(
+        "regularisation", NEITHER, "of the linear probe, chosen on validation images (representation-space Tab. 10)", 5
+    ),
     "bias_dependence": amount(
         "predictions that change without bias",
         NEITHER,

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class LinearProbe(Whole):
     """Test accuracy of logistic regression on frozen, standardised features of another data set.
 
-    The regularisation is the one of `strengths` that does best on the validation images of those data.
+    The regularisation is the one of `strengths` that does best on the validation images of those data; the number `strength`
+    says which.
     """
 
     part = "geometry"
@@ -44,7 +45,7 @@ class LinearProbe(Whole):
         height, width = getattr(context.linear, "image_size", context.data.image_size)
         other = load_data(self.data, **source, image_size=(height, width), max_images=self.max_images)
         probe = linear_probe(context.linear, other, self.strengths, context.batch_size)
-        return {"values": {"accuracy": probe.test_accuracy}}
+        return {"values": {"accuracy": probe.test_accuracy, "strength": probe.strength}}
 
 
 STEPS = 100  # from a feature to the origin
