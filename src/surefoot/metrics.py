@@ -89,6 +89,10 @@ DAMAGE: dict[str, Metric] = {  # of changed images: corruptions, noise, attacks
     "ce": share("CE", DOWN, "error under one corruption divided by AlexNet's", 1),
     "relative_mce": share("mCE, relative", DOWN, "mean over corruptions of the error divided by the other model's, minus 1"),
     "relative_drop": share("accuracy drop", DOWN, "share of the clean accuracy that is lost"),
+    "adaptive_rms": share("adaptive RMS calibration error", DOWN, "over bins of equally many images, as Hendrycks et al. bin"),
+    "adaptive_rms_pooled": share(
+        "pooled adaptive RMS calibration error", DOWN, "the same of the predictions under all corruptions together"
+    ),
     "pooled_rms": share("pooled RMS calibration error", DOWN, "of the predictions under all corruptions together"),
     "robust_accuracy": share("robust accuracy", UP, "right predictions that are left under attack"),
     "success_rate": share("success", DOWN, "right predictions that the attack turns wrong"),
