@@ -5,7 +5,7 @@ from tiny import cells
 
 from surefoot.errors import SurefootError
 from surefoot.measurements.registry import check_measure
-from surefoot.studies.cells import cells_of, measure_digest, only
+from surefoot.studies.cells import cells_of, identity, measure_digest, only
 from surefoot.studies.reading import read_study
 
 
@@ -152,3 +152,12 @@ OF_THE_EXACT_INDEX = {"cone": "5cb14002da500d60", "plane-start": "ae2ab247a1e4c0
 def test_the_exact_index_is_not_taken_for_that_of_the_steps(name, stored, version):
     """Results from before there was a version have neither name."""
     assert measure_digest("0123456789abcdef", check_measure(name, {"version": version})) != stored
+
+
+def test_a_default_that_has_changed_is_not_taken_for_the_first(tmp_path):
+    """Cells of macs-augmix were trained with batch norm apart, when that was the default: that name is theirs."""
+    methods = {"first": {"name": "macs-augmix", "batch_norm": "apart"}, "now": "macs-augmix"}
+    first, now = cells(tmp_path, methods=methods, baseline=None)
+    assert identity(first.recipe, "digits")["objective"] == {"name": "macs-augmix"}
+    assert identity(now.recipe, "digits")["objective"] == {"name": "macs-augmix", "batch_norm": "together"}
+    assert first.name != now.name
