@@ -89,6 +89,10 @@ DAMAGE: dict[str, Metric] = {  # of changed images: corruptions, noise, attacks
     "ce": share("CE", DOWN, "error under one corruption divided by AlexNet's", 1),
     "relative_mce": share("mCE, relative", DOWN, "mean over corruptions of the error divided by the other model's, minus 1"),
     "relative_drop": share("accuracy drop", DOWN, "share of the clean accuracy that is lost"),
+    "adaptive_rms": share("adaptive RMS calibration error", DOWN, "over bins of equally many images, as Hendrycks et al. bin"),
+    "adaptive_rms_pooled": share(
+        "pooled adaptive RMS calibration error", DOWN, "the same of the predictions under all corruptions together"
+    ),
     "pooled_rms": share("pooled RMS calibration error", DOWN, "of the predictions under all corruptions together"),
     "robust_accuracy": share("robust accuracy", UP, "right predictions that are left under attack"),
     "success_rate": share("success", DOWN, "right predictions that the attack turns wrong"),
@@ -187,17 +191,25 @@ GEOMETRY: dict[str, Metric] = {  # why a model is robust or not
     "cone_index": amount(
         "cone index",
         NEITHER,
-        "of 100 steps to the origin, how many keep the class; 100 is a cone (representation-space Tab. 5)",
+        "the first of 100 steps to the origin that changes the class; 100 is a cone (representation-space Tab. 5)",
         1,
     ),
     "cone_index_deviation": amount("cone index deviation", NEITHER, "its spread over images (representation-space Tab. 5)", 1),
     "full_cones": amount(
         "full cones",
         NEITHER,
-        "share of images that keep their class all the way to the origin (representation-space Tab. 5)",
+        "share of images that keep their class in all steps to the origin (representation-space Tab. 5)",
     ),
+    "exact_cone_index": amount(
+        "exact cone index", NEITHER, "the cone index without rounding up to a step: where the class changes on the ray", 2
+    ),
+    "exact_cone_index_deviation": amount("exact cone index deviation", NEITHER, "its spread over images", 2),
+    "exact_full_cones": amount("exact full cones", NEITHER, "share of images that no point of the ray to the origin changes"),
     "feature_distance": amount(
         "distance of the features", NEITHER, "from the origin, before and after training (representation-space Fig. 12)"
+    ),
+    "strength": amount(
+        "regularisation", NEITHER, "of the linear probe, chosen on validation images (representation-space Tab. 10)", 5
     ),
     "bias_dependence": amount(
         "predictions that change without bias",
@@ -326,6 +338,9 @@ IN_STUDIES = {  # and of the measurements of a study
     "index": "cone_index",
     "index_deviation": "cone_index_deviation",
     "full": "full_cones",
+    "exact_index": "exact_cone_index",
+    "exact_index_deviation": "exact_cone_index_deviation",
+    "exact_full": "exact_full_cones",
     "distance": "feature_distance",
     "size": "mean_absolute_bias",
     "size_deviation": "mean_absolute_bias_deviation",

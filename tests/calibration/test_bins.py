@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_scoring import random_predictions
 
 from surefoot.calibration import Predictions, ReliabilityBins, reliability
-from surefoot.calibration.bins import bin_of
+from surefoot.calibration.bins import adaptive_rms, bin_of
 from surefoot.errors import SurefootError
 from surefoot.intervals import wilson
 
@@ -80,3 +80,30 @@ def test_wilsons_interval():
 def test_bins_of_different_numbers_do_not_merge():
     with pytest.raises(SurefootError, match="bins must be 5 to be merged"):
         _ = reliability(random_predictions(4, 3, 0), 5) + reliability(random_predictions(4, 3, 0), 6)
+
+
+@pytest.mark.parametrize("count", [1, 30, 99, 100, 250, 1000])
+def test_adaptive_rms_by_a_loop(count):
+    """Bins of 100 in the order of confidence; the last one takes what is left over."""
+    draw = np.random.default_rng(count)
+    sure, right = draw.uniform(0.2, 1, count), draw.uniform(size=count) < 0.7
+    pairs = sorted(zip(sure.tolist(), right.tolist(), strict=True), key=lambda pair: pair[0])
+    bins = [pairs[start : start + 100] for start in range(0, count, 100)]
+    if len(bins) > 1 and len(bins[-1]) < 100:
+        bins[-2:] = [bins[-2] + bins[-1]]
+    total = 0.0
+    for own in bins:
+        gap = sum(each for each, _ in own) / len(own) - sum(each for _, each in own) / len(own)
+        total += len(own) / count * gap**2
+    assert adaptive_rms(sure, right) == pytest.approx(total**0.5)
+
+
+def test_the_floor_of_bins_of_100_images():
+    """Perfectly calibrated predictions have gaps of sqrt(c (1 - c) / 100)."""
+    draw = np.random.default_rng(0)
+    sure = draw.uniform(0.1, 1, 400_000)
+    floor = float(np.sqrt((sure * (1 - sure)).mean() / 100))
+    assert adaptive_rms(sure, draw.uniform(size=len(sure)) < sure) == pytest.approx(floor, rel=0.03)
+    assert adaptive_rms(np.ones(500), np.ones(500)) == 0
+    with pytest.raises(SurefootError, match="images_per_bin must be at least 1, got 0"):
+        adaptive_rms([0.5], [True], 0)

@@ -11,11 +11,12 @@ from surefoot.attacks import fgsm, pgd
 from surefoot.errors import SurefootError
 from surefoot.geometry import (
     attack_path,
-    class_centres,
+    class_targets,
     confidence_angles,
     far_features,
     far_regions,
     loss_field,
+    minimum_loss_points,
     observed_features,
     plane_snapshots,
     representation_plane,
@@ -26,6 +27,9 @@ def flat(dimensions=2, classes=4):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Flatten(), nn.Linear(768, 16), nn.Tanh(), nn.Linear(16, dimensions), nn.Linear(dimensions, classes))
     return net.double()
+
+
+MIXED = ((2, None, 1.0), (1, None, 1.0), (2, 1, 0.7))
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
@@ -43,7 +47,9 @@ def test_grid_against_the_head(images, dimensions):
         assert float(plane.confidence[cell]) == pytest.approx(p.max().item())
     torch.testing.assert_close(plane.features, model[:4](images.double()).detach())
     assert torch.equal(plane.predicted, model(images.double()).argmax(1))
-    torch.testing.assert_close(plane.centres, class_centres(model[-1]))
+    minima = minimum_loss_points(model[-1])
+    torch.testing.assert_close(plane.centres, minima.points)
+    assert plane.converged.tolist() == minima.converged.tolist()
     assert plane.means.shape == (4, dimensions)
 
 
@@ -71,7 +77,22 @@ def test_loss_and_gradient_by_autograd(smoothing):
         point = place[None].clone().requires_grad_()
         loss = nn.functional.cross_entropy(head(point), torch.tensor([2]), label_smoothing=smoothing)
         torch.testing.assert_close(torch.autograd.grad(loss, point)[0][0], gradient)
-    torch.testing.assert_close(field.centre, class_centres(head, smoothing=smoothing)[2])
+    targets = class_targets(4, smoothing)
+    torch.testing.assert_close(field.centre, minimum_loss_points(head, targets).points[2])
+    if smoothing:
+        assert field.converged
+        at_centre = -(head(field.centre[None]).log_softmax(1)[0] @ targets[2])
+        assert float(at_centre.detach()) <= float(field.loss.min())
+
+
+def test_the_loss_of_two_classes():
+    """Mixup's target: the loss is the mean of the two, by their shares."""
+    head = flat()[-1]
+    first, second, both = (
+        loss_field(head, label, 3.0, resolution=7, other=other, share=share) for label, other, share in MIXED
+    )
+    torch.testing.assert_close(both.loss, 0.7 * first.loss + 0.3 * second.loss)
+    torch.testing.assert_close(both.gradients, 0.7 * first.gradients + 0.3 * second.gradients)
 
 
 def test_the_soft_minimum_is_nearer_the_origin():

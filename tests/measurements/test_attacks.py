@@ -10,9 +10,12 @@ from torch.nn import functional as F
 
 from surefoot.attacks import evaluate
 from surefoot.attacks.presets import budget_of
+from surefoot.auditing import passes
+from surefoot.auditing.passes import measure
 from surefoot.errors import SurefootError
 from surefoot.geometry.centres import class_centres
 from surefoot.measurements import attacks
+from surefoot.measurements.context import Context
 from surefoot.measurements.registry import build
 from surefoot.studies.cell_runs import Beside, train
 from surefoot.studies.cells import digest, identity
@@ -41,6 +44,12 @@ def one_step(model, images, labels, eps):
 
 def right(model, images, labels):
     return logits_of(model, images).argmax(1) == labels
+
+
+def measured_rows(context, measurement):
+    """The columns that a measurement adds, of its images in the order of their index."""
+    batch = context.some(measurement.max_images)
+    return {name: values.tolist() for name, values in measurement.columns(context, batch).items()}
 
 
 def test_attacks(context, sample):
@@ -75,6 +84,50 @@ def test_attacks_by_the_cosine_to_the_centre(context, sample, run):
         },
         **CLOSE,
     )
+
+
+def test_the_histogram_has_every_attack(context, sample):
+    """Success in each bin of the cosine, by a loop over images."""
+    names = ["fgsm", "pgd-weak"]
+    measurement = build("cosine-attacks", {"names": names, "max_images": COUNT})
+    shown = measure(context, measurement, "cosine-attacks").figures["cosine_attacks"]
+    cosine = measured_rows(context, measurement)["label_cosine"]
+    assert list(shown["attacks"]) == names
+    for name in names:
+        result = evaluate(context.model, sample.images, sample.labels, name, indices=sample.indices)
+        tried, lost = [0] * 20, [0] * 20
+        for angle, was_right, gone in zip(cosine, result.clean.correct, result.broken, strict=True):
+            number = min(sum(angle >= edge for edge in shown["edges"][1:-1]), 19)
+            tried[number] += int(was_right)
+            lost[number] += int(gone)
+        expected = [gone / right_ones if right_ones else None for gone, right_ones in zip(lost, tried, strict=True)]
+        assert shown["attacks"][name] == pytest.approx(expected)
+    assert sum(shown["counts"]) == COUNT
+
+
+@pytest.mark.parametrize("name", ["attacks", "cosine-attacks", "transfer"])
+def test_attacks_see_a_chunk_of_images_at_a_time(name, context, tmp_path, monkeypatch):
+    """All images of the split, in bounded memory: no call has more than a chunk."""
+    sizes = []
+
+    def counting(function):
+        def counted(*arguments, **options):
+            images = next(each for each in arguments if isinstance(each, torch.Tensor) and each.ndim == 4)
+            sizes.append(len(images))
+            return function(*arguments, **options)
+
+        return counted
+
+    monkeypatch.setattr(attacks, "evaluate", counting(attacks.evaluate))
+    monkeypatch.setattr(attacks, "transfer", counting(attacks.transfer))
+    monkeypatch.setattr(passes, "images_of_chunk", lambda _: 32)
+    monkeypatch.setattr(Context, "some", None)
+    placed = replace(context, trainer=Beside(tmp_path, "digits", "cpu"), kept={})
+    given = {"surrogates": {"other": {"seed": 5, "training": {"epochs": 1}}}} if name == "transfer" else {}
+    found = row(placed, name, names=["fgsm"], max_images=None, **given)
+    assert sum(sizes) == len(context.images) > 100
+    assert max(sizes) <= 32
+    assert found
 
 
 def test_transfer_trains_its_surrogate_where_its_own_cell_finds_it(context, tmp_path):

@@ -9,6 +9,7 @@ import torch
 from by_hand import best_factor, logits_of, pixels, row, scores, share_right, study_context
 from torch import nn
 
+from surefoot.calibration.bins import adaptive_rms
 from surefoot.corruptions import add_gaussian_noise, add_uniform_noise, corrupt
 from surefoot.corruptions.families import ALEXNET, COMMON15, is_fair
 from surefoot.errors import SurefootError
@@ -61,6 +62,27 @@ def test_corruptions_are_means_over_their_cells(context, sample, digits, bins):
     assert found["rms"] >= found["ece"]  # cell by cell, by Jensen
     few = row(context, "corruptions", names=names, severities=severities, max_images=COUNT, bins=bins)
     assert few == {name: value for name, value in found.items() if name.removeprefix("accuracy.") not in names}
+
+
+def test_bins_of_equally_many_images(context, sample):
+    """Beside the other numbers, which stay: of each cell and of all together; clean images too."""
+    names, size = ["fog", "contrast"], 7
+
+    def error(logits):
+        sure, predicted = logits.double().softmax(1).max(1)
+        return adaptive_rms(sure.numpy(), (predicted == sample.labels.repeat(len(logits) // COUNT)).numpy(), size)
+
+    images = [corrupt(sample.images, name, 3, seed=0, indices=sample.indices) for name in names]
+    cells = [logits_of(context.model, each) for each in images]
+    options = {"names": names, "severities": [3], "max_images": COUNT}
+    found, usual = (row(context, "corruptions", **options, images_per_bin=each) for each in (size, None))
+    assert found["adaptive_rms"] == pytest.approx(fmean(map(error, cells)), **CLOSE)
+    assert found["adaptive_rms_pooled"] == pytest.approx(error(torch.cat(cells)), **CLOSE)
+    assert usual == {name: value for name, value in found.items() if "adaptive" not in name}
+    clean = row(context, "clean", images_per_bin=size)
+    known = context.clean
+    assert clean["adaptive_rms"] == pytest.approx(adaptive_rms(known.confidences.numpy(), known.correct.numpy(), size))
+    assert row(context, "clean") == {name: value for name, value in clean.items() if name != "adaptive_rms"}
 
 
 def test_all_images_at_a_severity_in_between(context, digits):

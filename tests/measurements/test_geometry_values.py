@@ -1,6 +1,7 @@
 """Geometry as an audit has it is what the functions of geometry give on the same images, with intervals, figures and notes."""
 
 import math
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -100,8 +101,8 @@ def test_numbers_of_the_representation(context, run, digits):
     assert features["feature_rms_deviation"] == pytest.approx(plain.statistics.rms_std, rel=1e-3)
     assert features["feature_cosine"] == pytest.approx(plain.statistics.cosine_mean, rel=1e-4)
     assert features["feature_cosine_deviation"] == pytest.approx(plain.statistics.cosine_std, rel=1e-3)
-    assert cones["cone_index"] == pytest.approx(plain.cones.mean, rel=1e-3)
-    assert cones["full_cones"] == pytest.approx(plain.cones.full)
+    assert cones["exact_cone_index"] == pytest.approx(plain.cones.mean, rel=1e-3)
+    assert cones["exact_full_cones"] == pytest.approx(plain.cones.full)
     assert summary_of(Bias(40), context).values["bias_dependence"] == pytest.approx(plain.bias.mean, abs=1e-6)
     kinds = summary_of(Centres(40), context).values["centre_correlations"]
     assert list(kinds) == ["class mean", "weight vector", "minimum-loss point"]
@@ -113,6 +114,32 @@ def test_numbers_of_the_representation(context, run, digits):
     own = geometry.feature_displacement(run.model, few.images, few.labels)
     assert moved.values["perturbation_rms"] == pytest.approx(own.mean, rel=1e-4)
     assert moved.values["perturbation_correlation"] == pytest.approx(own.correlation, abs=1e-4)
+
+
+def first_change(head, feature, label):
+    """The paper's index by a loop: the first of 100 steps to the origin whose class is another one, 100 without any."""
+    changed = [step for step in range(1, 100) if int(head(feature * (1 - step / 100)).argmax()) != label]
+    return min(changed, default=100)
+
+
+def test_the_cone_index_is_that_of_the_papers_steps(context, run, digits):
+    """Of the right images alone; the exact one beside it is up to a step lower."""
+    few = batch_of(digits.test, 40)
+    model = deepcopy(run.model).eval()
+    head = head_of(model, few.images)
+    with torch.no_grad():
+        head.bias.copy_(4 * torch.randn(head.out_features, generator=torch.Generator().manual_seed(0)))  # cut some cones
+        outputs = model.outputs(few.images)
+        right = (outputs.logits.argmax(1) == few.labels).nonzero().flatten().tolist()
+        steps = [first_change(head, outputs.features[image], int(few.labels[image])) for image in right]
+    found = summary_of(Cone(40), replace(context, space=model, kept={}), CHUNK)
+    assert min(steps) < 95
+    assert found.values["cone_index"] == pytest.approx(sum(steps) / len(steps))
+    assert found.row["index_deviation"] == pytest.approx(np.std(steps))
+    assert found.values["full_cones"] == pytest.approx(steps.count(100) / len(steps))
+    assert found.figures["cones"]["values"] == steps
+    assert 0 < found.values["cone_index"] - found.values["exact_cone_index"] < 1
+    assert found.row["exact_index"] == found.values["exact_cone_index"]
 
 
 def test_margin_to_sensitivity_and_the_radius(context, run, digits):
@@ -141,11 +168,15 @@ def test_figures_say_which_images_an_attack_broke(context, run, digits):
     few = batch_of(digits.test, 40)
     result = evaluate(run.predictor, few.images, few.labels, "fgsm")
     rows = rows_of(Features(40, attacked=0), context)
-    attacked = columns_of(result.attacked.logits, few.labels) | {"index": few.indices.numpy()}
-    shown = features_figure(rows, attacked, "fgsm")
-    assert shown["broken_by"] == "fgsm"
+    attacked, untouched = (
+        columns_of(logits, few.labels) | {"index": few.indices.numpy()}
+        for logits in (result.attacked.logits, result.clean.logits)
+    )
+    shown = features_figure(rows, {"fgsm": attacked, "none": untouched})
+    assert list(shown["success"]["attacks"]) == ["fgsm", "none"]
+    assert {share for share in shown["success"]["attacks"]["none"] if share is not None} == {0}
     assert len(shown["rms"]) == len(shown["cosine"]) == 40
-    bins = shown["success"]
+    bins = shown["success"] | {"values": shown["success"]["attacks"]["fgsm"]}
     assert sum(bins["counts"]) == 40
     right = result.clean.correct
     wanted = geometry.success_by_bin(torch.tensor(shown["cosine"]), result.broken, right)
@@ -154,11 +185,12 @@ def test_figures_say_which_images_an_attack_broke(context, run, digits):
     assert total == pytest.approx(int(result.broken.sum()), abs=1.01)  # a cosine that was rounded may change its bin
     half = {name: values[:20] for name, values in attacked.items()}
     tried = int((result.broken[:20] & right[:20]).sum())
-    fewer = features_figure(rows, half, "fgsm")["success"]
+    fewer = features_figure(rows, {"fgsm": half})["success"]
+    fewer |= {"values": fewer["attacks"]["fgsm"]}
     only = torch.tensor([*right[:20].tolist(), *[False] * 20])
     counted = among(fewer, rows["feature_cosine"].tolist(), only)
     assert sum(rate * count for rate, count in zip(fewer["values"], counted, strict=True) if count) == pytest.approx(tried)
-    assert features_figure(rows) | {"success": None, "broken_by": None} == features_figure(rows)
+    assert features_figure(rows)["success"] is None
 
 
 def among(bins, cosine, right):

@@ -6,7 +6,7 @@ from by_hand import row, study_context
 
 from surefoot.errors import SurefootError
 from surefoot.measurements.base import Own
-from surefoot.measurements.registry import MEASUREMENTS, check_measure, default_options
+from surefoot.measurements.registry import MEASUREMENTS, build, check_measure, default_options
 
 PLAIN = (int, float, str, bool, tuple)
 
@@ -48,6 +48,13 @@ def test_a_label_of_ones_own():
 @pytest.mark.parametrize("name", ["corruptions", "attacks", "cosine-attacks"])
 def test_an_earlier_generator_can_be_shown(name):
     assert check_measure(name, {"generator": 1})[1]["generator"] == 1
+
+
+@pytest.mark.parametrize("name", ["cone", "plane-start"])
+def test_an_earlier_definition_is_not_computed(name):
+    assert check_measure(name, {"version": 1})[1]["version"] == 1
+    with pytest.raises(SurefootError, match="version must be 2, the cone index by the paper's steps, got 1"):
+        build(name, {"version": 1})
 
 
 def test_a_function_of_ones_own(run, digits, tmp_path, monkeypatch):

@@ -68,6 +68,7 @@ def test_the_arguments_are_recorded_as_plain_values():
     plain |= {
         "checkpoint": None,
         "feature_dim": None,
+        "rectified": True,
         "bias": False,
         "stem": "auto",
         "mean": [0.1, 0.2, 0.3],
@@ -110,6 +111,24 @@ def test_a_feature_space_before_the_head(name, feature_dim):
     assert torch.allclose(found.features, inserted(plain.features(images).relu()), atol=1e-5)
     assert torch.equal(found.logits, model.head(found.features))
     assert model.head.bias is not None
+
+
+@pytest.mark.parametrize("name", ["small-resnet", "swin_tiny_patch4_window7_224"])
+def test_a_feature_space_without_relu(name):
+    """Linear from the pooled vector on, negative values included; the same weights as with a ReLU."""
+    options = {"num_classes": 5, "image_size": 32, "seed": 0}
+    plain = sf.load_model(name, **options).eval()
+    model = sf.load_model(name, **options, feature_dim=2, rectified=False).eval()
+    images = torch.rand(4, 3, 32, 32)
+    pooled, outputs = plain.features(images), model.outputs(images)
+    inserted = model.module.get_submodule(model.head_name.removesuffix(".1") + ".0")
+    torch.testing.assert_close(outputs.features, pooled @ inserted.weight.T + inserted.bias, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(outputs.logits, outputs.features @ model.head.weight.T + model.head.bias)
+    usual = sf.load_model(name, **options, feature_dim=2).eval()
+    assert torch.equal(usual.head.weight, model.head.weight)
+    silenced = float((pooled < 0).double().mean())  # by the ReLU: nothing of a ResNet, half of a Swin
+    assert silenced == 0 if name == "small-resnet" else 0.3 < silenced < 0.7
+    assert same(model, sf.load_model(**model.source))
 
 
 def test_the_feature_space_has_both_signs():
@@ -249,6 +268,7 @@ def test_a_normalisation_that_is_given_wins_over_the_files(digits, tmp_path):
         ({"num_classes": 3, "image_size": (3, 4, 5)}, r"image_size must be one side or \(height, width\)"),
         ({"num_classes": 3, "image_size": 0}, "image_size must be"),
         ({"num_classes": 3, "feature_dim": 0}, "feature_dim must be at least 1, got 0"),
+        ({"num_classes": 3, "rectified": False}, "rectified must be True without feature_dim, got False"),
     ],
 )
 def test_wrong_sizes(arguments, message):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from surefoot.objectives import CrossEntropy, MaCS, MaCSAugMix
+from surefoot.objectives import AugMix, CrossEntropy, MaCS, MaCSAugMix
 from surefoot.objectives.macs import margin_loss
 from surefoot.seeds import generator
 from surefoot.views import AugMixChains, GaussianBlur, GaussianNoise
@@ -134,6 +134,27 @@ def test_macs_and_augmix_are_summed(images):
     macs = plain_macs(clean.double(), net(noisy).double(), labels, 1.0, 0.1, 0.5)
     assert terms.total.item() == pytest.approx(macs + 12 * shannon.item(), rel=1e-4)
     assert set(terms.parts) == {"cross_entropy", "margin", "consistency", "jensen_shannon"}
+
+
+@pytest.mark.parametrize(("choice", "passes"), [("together", 1), ("apart", 4)])
+def test_batch_norm_of_macs_and_augmix(images, choice, passes):
+    """As AugMix has it unless asked: one mean and deviation over clean images and all their views."""
+    torch.manual_seed(0)
+    norm = nn.BatchNorm1d(768, affine=False, momentum=1.0)
+    net = nn.Sequential(nn.Flatten(), norm, nn.Linear(768, 5))
+    assert MaCSAugMix().batch_norm == AugMix().batch_norm == "together"
+    terms = MaCSAugMix(batch_norm=choice)(net, images, torch.arange(6) % 5, generator=generator(5))
+    draws = generator(5)
+    noisy = GaussianNoise(0.1)(GaussianBlur((0.1, 2.0), 3)(images, draws), draws)
+    batches = [images, noisy, *(AugMixChains(3, 3)(images, draws) for _ in range(2))]
+    assert int(norm.num_batches_tracked) == passes
+    seen = torch.cat(batches) if choice == "together" else batches[0]
+    flat = torch.cat(batches).flatten(1) if choice == "together" else batches[-1].flatten(1)
+    torch.testing.assert_close(norm.running_mean, flat.mean(0))
+    own = seen.flatten(1)
+    spread = (own.var(0, correction=0) + norm.eps).sqrt()
+    expected = ((images.flatten(1) - own.mean(0)) / spread) @ net[2].weight.T + net[2].bias
+    torch.testing.assert_close(terms.logits, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_the_margin_of_half_precision_is_not_squared_in_it():

@@ -82,6 +82,14 @@ def test_displacement(images):
     assert list(mean.x) == [result["feature_rms_mean"]]
 
 
+def test_the_success_of_every_attack():
+    shares = {"FGSM": [0.5, None], "<b>": [1.0, 0.25]}
+    bars, *lines = success_by_bin_figure({"edges": [0.0, 0.5, 1.0], "counts": [3, 4], "attacks": shares}).data
+    assert (list(bars.x), list(bars.y)) == ([0.25, 0.75], [3, 4])
+    assert {line.name: list(line.y) for line in lines} == {"FGSM": [0.5, None], "&lt;b&gt;": [1.0, 0.25]}
+    assert len({line.line.color for line in lines} | {bars.marker.color}) == 3
+
+
 def test_cones_and_bias(head, features):
     result = stored(geometry.cone_index(head, features))
     cut, full = cone_index_figure(result).data
@@ -116,6 +124,38 @@ def test_plane(images, dimensions):
         assert figure.data[1].z[4][0] == result["confidence"][0][4]
 
 
+def levels(trace):
+    """The values that a contour is drawn at."""
+    start, end, size = trace.contours.start, trace.contours.end, trace.contours.size
+    return [round(start + number * size, 6) for number in range(round((end - start) / size) + 1)]
+
+
+def test_contours_reach_0_99(images):
+    model, labels = flat(2), torch.arange(6) % 4
+    plane = stored(geometry.representation_plane(model, images, labels, resolution=5))
+    lines, sure = (trace for trace in plane_figure(plane).data if trace.type == "contour")
+    assert [*levels(lines), *levels(sure)] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99]
+    assert sure.z == lines.z
+    assert sure.colorscale[0][1] == "black"
+
+
+def test_marks_that_are_scaled_say_so(images):
+    """The table below a figure is of the traces and their names."""
+    plane = stored(geometry.representation_plane(flat(2), images, torch.arange(6) % 4, extent=10.0, resolution=5))
+    plane |= {"weights": [[20.0, 0.0], [0.0, 5.0], [-1.0, 0.0], [0.0, -1.0]], "centres": [[4.0, 1.0]] * 4}
+    plane |= {"finite": [True, False, True, True], "converged": [True, False, True, False], "centre_steps": 200}
+    named = {trace.name: trace for trace in plane_figure(plane).data}
+    weights = named["weight vectors (drawn x 0.45)"]
+    assert (list(weights.x), list(weights.y)) == ([9.0, 0.0, -0.45, 0.0], [0.0, 2.25, 0.0, -0.45])
+    assert list(named["minimum-loss points (converged)"].x) == [4.0, 4.0]
+    assert list(named["minimum-loss points (no minimum: after 200 steps)"].x) == [4.0]
+    assert list(named["minimum-loss points (not converged)"].x) == [4.0]
+    before = {key: value for key, value in plane.items() if key not in ("finite", "converged", "centre_steps")}
+    before["centres"] = [[0.1, 0.0]] * 4  # in a heap at the origin
+    named = {trace.name: trace for trace in plane_figure(before).data}
+    assert list(named["minimum-loss points (drawn x 90)"].x) == pytest.approx([9.0] * 4)
+
+
 def test_plane_with_angles(images):
     model, labels = flat(2), torch.arange(6) % 4
     plane = geometry.representation_plane(model, images, labels, resolution=5)
@@ -134,6 +174,7 @@ def test_loss_field(images):
     result = stored(geometry.loss_field(model[-1], 1, 3.0, resolution=7, arrows=3))
     path = stored(geometry.attack_path(model, images[:1], torch.tensor([1])))
     figure = loss_field_figure(result, path)
+    assert figure.data[2].name == "minimum-loss point (no minimum: after 200 steps)"
     assert len(figure.layout.annotations) == 9
     assert figure.data[0].z[2][5] == result["loss"][5][2]
     arrow, place, gradient = figure.layout.annotations[4], result["places"][4], result["gradients"][4]

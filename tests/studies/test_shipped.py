@@ -83,7 +83,10 @@ def test_figures_copied_from_the_papers():
 
     assert figure("macs-table1", "clean.accuracy", data="cifar100", method="macs") == (69.23, 0.98)
     assert figure("macs-table5", "corruptions.accuracy", data="cifar10", model="resnet50", method="macs-augmix") == (48.4, 0.2)
-    assert figure("magnma-table1", "corruptions.rms", data="cifar10", model="densenet121", method="magnma") == (1.33, 0.11)
+    assert figure("magnma-table1", "corruptions.rms_pooled", data="cifar10", model="densenet121", method="magnma") == (
+        1.33,
+        0.11,
+    )
     assert figure("magnma-table3", "corruptions.accuracy.frost", method="trades") == (76.23, 1.37)
     assert figure("magnma-table5", "clean.rms", method="(0.2, 5.0, 0.2, 1)") == (2.2, 0.73)
     assert figure("discriminative-table1", "noise.accuracy.16", method="stability") == (89.12, 0.15)
@@ -115,6 +118,36 @@ def test_settings_of_the_papers():
     assert (magnma["epochs"], magnma["learning_rate"], magnma["decay_epochs"], magnma["keep"]) == (150, 0.1, 50, "best")
     road = training("discriminative-table3", method="discriminative")
     assert (road["epochs"], road["optimiser"], road["learning_rate"], road["keep"]) == (70, "adam", 1e-4, "best")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("number", range(1, 6))
+def test_magnmas_corrupted_error_is_the_pooled_one(number, scale):
+    """With the mean and bins of 100 images beside it; all its tables measure the same, so that they share their results."""
+    study = read_study(f"magnma-table{number}", scale)
+    assert study.measure["clean"]["images_per_bin"] == study.measure["corruptions"]["images_per_bin"] == 100
+    columns = list(study.table.columns)
+    if "clean.rms" in columns:
+        where = columns.index("clean.rms")
+        assert columns[where + 1 : where + 3] == ["corruptions.rms_pooled", "corruptions.rms"]
+        assert columns[where + 3 :] == ["clean.adaptive_rms", "corruptions.adaptive_rms_pooled", "corruptions.adaptive_rms"]
+        assert not any("corruptions.rms" in row for row in study.published)
+    assert ("clean.rms" in columns) == (number in (1, 5))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", study_names())
+def test_spaces_of_two_dimensions_are_linear(name, scale):
+    """No ReLU before the plane, momentum without Nesterov (representation-space G.1, H); the other paper keeps its ReLU."""
+    for cell in cells_of(read_study(name, scale)):
+        dimensions = cell.recipe.model["feature_dim"]
+        if name in ("representation-figure4", "representation-figure12"):
+            assert dimensions == 2
+            assert (cell.recipe.model["rectified"], cell.recipe.training["nesterov"]) == (False, False)
+            assert (cell.recipe.training["optimiser"], cell.recipe.training["momentum"]) == ("sgd", 0.9)
+        else:
+            assert dimensions in (None, 128)
+            assert cell.recipe.model["rectified"]
 
 
 @pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").same_setting])

@@ -67,7 +67,6 @@ from .table import FOLDER, schema_of
 SAMPLE = 256  # images that preflight looks at
 WORTH_SAYING = 5  # seconds: a shorter wait is not announced
 PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking")
-BREAKERS = ("pgd-weak", "fgsm")  # attacks whose success a histogram of features shows, the first that was run
 ENGINES = ("local", "ray")
 logger = logging.getLogger("surefoot")
 
@@ -354,11 +353,10 @@ def assemble(
 
 def features_under_attack(
     table: AuditTable, attacks: Summary | None, measurements: Mapping[str, Measurement]
-) -> tuple[Rows, Rows | None, str | None]:
-    """The images whose features were measured, and the attack that shows which of them break."""
+) -> tuple[Rows, dict[str, Rows]]:
+    """The images whose features were measured, and the same under every attack."""
     clean = table.clean(measurements["features"].max_images)
-    tried = [] if attacks is None else [name for name in BREAKERS if name in attacks.values]
-    return (clean, table.rows(tried[0]), tried[0]) if tried else (clean, None, None)
+    return clean, {} if attacks is None else {name: table.rows(name) for name in attacks.values}
 
 
 def sliders(context: Context) -> dict[str, Any]:

@@ -133,6 +133,23 @@ def rms_of(gaps: Array, shares: Array) -> Any:
     return np.sqrt((np.square(gaps) / np.maximum(shares, np.finfo(np.float64).tiny)).sum(-1))
 
 
+def adaptive_rms(confidences: ArrayLike, correct: ArrayLike, images_per_bin: int = 100) -> float:
+    """RMS calibration error over bins of equally many images in the order of their confidence (Hendrycks et al. 2019).
+
+    The last bin also has what is left over. Predictions that are perfectly calibrated do not reach 0: the share of right ones
+    among n images differs from their confidence c by sqrt(c (1 - c) / n).
+    """
+    require(images_per_bin >= 1, "images_per_bin", "at least 1", images_per_bin)
+    sure = np.asarray(confidences, dtype=np.float64)
+    right = np.asarray(correct, dtype=np.float64)
+    require(len(sure) > 0 and sure.shape == right.shape, "correct", "one for each of some confidences", right.shape)
+    order = np.argsort(sure, kind="stable")
+    starts = np.arange(max(1, len(sure) // images_per_bin)) * images_per_bin
+    gaps = np.add.reduceat((sure - right)[order], starts)
+    sizes = np.diff(np.append(starts, len(sure)))
+    return float(np.sqrt((np.square(gaps) / sizes).sum() / len(sure)))
+
+
 def max_error_of(gaps: Array, shares: Array) -> Any:
     """From gaps and shares (... x bins)."""
     return (np.abs(gaps) / np.where(shares > 0, shares, 1)).max(-1)

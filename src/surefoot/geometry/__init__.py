@@ -73,6 +73,7 @@ from .fisher import FisherSpectrum, Trace, fisher_spectrum, fisher_trace, sample
 from .hessian import Eigenvalues, LossChange, exact_hessian_trace, hessian_eigenvalues, hessian_trace, loss_change_bound
 from .layers import LayerProjection, block_features, layer_projection, main_blocks, pca, tsne
 from .lipschitz import LocalLipschitz, RadiusEstimates, local_lipschitz, logit_radius, radius_estimates, robustness_radius
+from .minimum_loss import MinimumLoss, class_targets, minimum_loss_points
 from .planes import LossField, RepresentationPlane, far_features, far_regions, loss_field, plane_snapshots, representation_plane
 from .probes import LinearProbe, fit_probe, linear_probe, probe_features
 from .scale_transformation import scale_transformed
@@ -106,6 +107,7 @@ __all__ = [
     "MappingBound",
     "MarginRatio",
     "MarginTerm",
+    "MinimumLoss",
     "NeuralCollapse",
     "NoiseStability",
     "RadiusEstimates",
@@ -126,6 +128,7 @@ __all__ = [
     "class_means",
     "class_separation",
     "class_shapes",
+    "class_targets",
     "cone_index",
     "confidence_angles",
     "confidence_correlation",
@@ -160,6 +163,7 @@ __all__ = [
     "margin_ratio",
     "margin_term",
     "margins",
+    "minimum_loss_points",
     "neural_collapse",
     "noise_stability",
     "noisy_correct",

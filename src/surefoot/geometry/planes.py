@@ -14,9 +14,10 @@ from ..errors import require
 from ..models.observing import head_of, modes_kept, observed
 from ..seeds import generator
 from ..types import Features, Images, Labels, check_labels
-from .centres import class_centres, class_means
+from .centres import class_means
 from .features import observed_features
 from .heads import at_least_single, weights_of
+from .minimum_loss import class_targets, minimum_loss_points
 
 RESOLUTION = {2: 201, 3: 31}
 FAR_WEIGHT = [
@@ -31,7 +32,9 @@ class RepresentationPlane:
     """Decision regions and confidence on a grid, and what lies in it.
 
     `axis` holds the coordinates of the grid, the same along each dimension; `classes` and `confidence` are indexed by them in
-    the order of the dimensions. `means` is NaN for a class without a correct prediction.
+    the order of the dimensions. `means` is NaN for a class without a correct prediction. `centres` are the minimum-loss points
+    and `converged` whether they are; where `finite` is False the loss has no minimum, and the point is where the paper's
+    gradient descent stands after `centre_steps` steps.
     """
 
     axis: Tensor
@@ -44,6 +47,10 @@ class RepresentationPlane:
     bias: Tensor
     centres: Tensor
     means: Tensor
+    finite: Tensor
+    converged: Tensor
+    centre_steps: int
+    smoothing: float = 0.0
 
 
 def representation_plane(
@@ -54,10 +61,12 @@ def representation_plane(
     resolution: int | None = None,
     batch_size: int = 256,
     progress: bool = False,
+    smoothing: float = 0.0,
 ) -> RepresentationPlane:
-    """The space of a model with two- or three-dimensional features (`load_model(..., feature_dim=2)`).
+    """The space of a model with two- or three-dimensional features (`load_model(..., feature_dim=2, rectified=False)`).
 
-    The grid reaches from -`extent` to `extent`; 1.1 times the largest coordinate of a feature unless given.
+    The grid reaches from -`extent` to `extent`; 1.1 times the largest coordinate of a feature unless given. `smoothing` is that
+    of the targets whose loss the centres minimise.
     """
     head = head_of(model, images)
     dimensions = check_space(head)
@@ -70,6 +79,7 @@ def representation_plane(
     weight, bias = weights_of(head)
     confidence, classes = torch.addmm(bias, points.flatten(0, -2), weight.T).softmax(1).max(1)
     predicted = outputs.logits.argmax(1)
+    minima = minimum_loss_points(head, class_targets(head.out_features, smoothing))
     return RepresentationPlane(
         axis,
         classes.view(points.shape[:-1]),
@@ -79,8 +89,12 @@ def representation_plane(
         predicted,
         weight.clone(),  # training goes on under a snapshot
         bias.clone(),
-        class_centres(head),
+        minima.points.to(weight.dtype),
         class_means(features, labels, predicted, head.out_features),
+        minima.finite,
+        minima.converged,
+        minima.steps,
+        smoothing,
     )
 
 
@@ -105,7 +119,9 @@ class LossField:
     """Cross-entropy with the target of class `label` on a grid; its gradient on a coarser one.
 
     `places` and `gradients` are arrows x dimensions: an attack moves a feature along the gradient. `centre` is the minimum-loss
-    point of the class as `class_centres` finds it.
+    point and `converged` whether it is; where it is not `finite` there is none, and it is where the paper's gradient descent
+    stands after `centre_steps` steps.
+    The target is smoothed by `smoothing` and has the share `share` of class `label`, the rest of class `other`.
     """
 
     label: int
@@ -116,6 +132,11 @@ class LossField:
     places: Tensor
     gradients: Tensor
     centre: Tensor
+    finite: bool
+    converged: bool
+    centre_steps: int
+    other: int | None = None
+    share: float = 1.0
 
 
 def loss_field(
@@ -125,22 +146,40 @@ def loss_field(
     smoothing: float = 0.0,
     resolution: int | None = None,
     arrows: int = 15,
+    other: int | None = None,
+    share: float = 1.0,
 ) -> LossField:
-    """Loss and gradient (p - t) W for one class; `smoothing` makes the target soft, as label smoothing does."""
+    """Loss and gradient (p - t) W for one class; `smoothing` makes the target soft, as label smoothing does.
+
+    With `other` the target has two classes, the share `share` of `label`, as Mixup and CutMix make them.
+    """
     dimensions = check_space(head)
     require(0 <= label < head.out_features, "label", f"a class from 0 to {head.out_features - 1}", label)
-    require(0 <= smoothing < 1, "smoothing", "at least 0 and below 1", smoothing)
     weight, bias = weights_of(head)
-    target = torch.full_like(bias, smoothing / len(bias))
-    target[label] += 1 - smoothing
+    targets = class_targets(head.out_features, smoothing, other, share)[label : label + 1]
+    target = targets[0].to(weight)
     axis, points = grid(head, extent, RESOLUTION[dimensions] if resolution is None else resolution)
     logits = torch.addmm(bias, points.flatten(0, -2), weight.T)
     starts = grid(head, extent, arrows)[1].flatten(0, -2)
     gradients = (torch.addmm(bias, starts, weight.T).softmax(1) - target) @ weight
     loss = -(logits.log_softmax(1) @ target)
-    centre = class_centres(head, smoothing=smoothing)[label]
+    minimum = minimum_loss_points(head, targets)
     shape = points.shape[:-1]
-    return LossField(label, smoothing, axis, loss.view(shape), logits.argmax(1).view(shape), starts, gradients, centre)
+    return LossField(
+        label,
+        smoothing,
+        axis,
+        loss.view(shape),
+        logits.argmax(1).view(shape),
+        starts,
+        gradients,
+        minimum.points[0].to(weight.dtype),
+        bool(minimum.finite[0]),
+        bool(minimum.converged[0]),
+        minimum.steps,
+        other,
+        share,
+    )
 
 
 @contextmanager

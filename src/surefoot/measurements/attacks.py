@@ -22,11 +22,12 @@ from ..intervals import Estimate
 from ..training.recipes import Recipe
 from ..types import Batch, Logits
 from .base import Condition, Measurement, Rows, Summary, Table
+from .features import success_by_cosine
 from .scores import attack_draws, broken, score
 from .space import chunk_features, minimum_loss_centres
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from .context import Context
 
@@ -208,11 +209,49 @@ class Masking(Measurement):
         return {"signs": float(len(summary.values))}
 
 
+@dataclass(frozen=True)
+class Transferred(Condition):
+    """What an attack made of the images on another model, whether that had them right or not; `sections` are of its recipe."""
+
+    surrogate: str
+    attack: str
+    sections: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"transfer/{self.surrogate}/{self.attack}"
+
+    def check(self, context: Context) -> None:
+        if context.recipe is None or context.trainer is None:
+            raise SurefootError("transfer needs the folder of the study's runs.")
+
+    def model(self, context: Context) -> nn.Module:
+        """The surrogate, trained or read once for all chunks and attacks."""
+        return context.once(("surrogate", self.surrogate), lambda: self.trained(context))
+
+    def trained(self, context: Context) -> nn.Module:
+        self.check(context)
+        recipe, trainer = context.recipe, context.trainer
+        assert recipe is not None
+        assert trainer is not None
+        own = {"data": recipe.data, "model": recipe.model, "objective": recipe.objective}
+        rest = {"training": recipe.training, "augmentation": recipe.augmentation, "seed": recipe.seed}
+        other = Recipe.check({**own, **rest, **self.sections})
+        other = replace(other, data={**(other.data or {}), "download": (recipe.data or {}).get("download", True)})
+        return trainer.run(other).predictor.to(context.device)
+
+    def logits(self, context: Context, batch: Batch) -> Logits:
+        models, target = {self.surrogate: self.model(context)}, {"target": context.model}
+        run: dict[str, Any] = {"batch_size": context.batch_size, "indices": batch.indices}
+        matrix = transfer(models, target, batch.images, batch.labels, [self.attack], **run)
+        return matrix[self.surrogate, "target", self.attack].attacked.logits
+
+
 class Transfer(Measurement):
     """Success of attacks made on surrogates, each the same recipe with other sections (representation-space Table 4).
 
-    A surrogate that is not trained yet is trained here, in its own folder, where its own cell finds it. `generator` is the
-    version of the attacks' draws.
+    A surrogate that is not trained yet is trained here, in its own folder, where its own cell finds it. Images go by in chunks,
+    so that there may be any number. `generator` is the version of the attacks' draws.
     """
 
     def __init__(
@@ -227,30 +266,23 @@ class Transfer(Measurement):
             ATTACKS.load(name)
         self.surrogates, self.names, self.max_images = surrogates, names, max_images
 
-    def run(self, context: Context) -> Any:
-        recipe, trainer = context.recipe, context.trainer
-        if recipe is None or trainer is None:
-            raise SurefootError("transfer needs the folder of the study's runs.")
-        batch, models = context.some(self.max_images), {}
-        own = {"data": recipe.data, "model": recipe.model, "objective": recipe.objective}
-        rest = {"training": recipe.training, "augmentation": recipe.augmentation, "seed": recipe.seed}
-        for label, sections in self.surrogates.items():
-            other = Recipe.check({**own, **rest, **sections})
-            other = replace(other, data={**(other.data or {}), "download": (recipe.data or {}).get("download", True)})
-            models[label] = trainer.run(other).predictor.to(context.device)
-        run: dict[str, Any] = {"batch_size": context.batch_size, "indices": batch.indices}
-        target = {"target": context.model}
-        matrix = transfer(models, target, batch.images, batch.labels, list(self.names), **run)
-        return {
-            f"success.{label}.{name}": matrix[label, "target", name].success_rate for label in models for name in self.names
-        }
+    def conditions(self, context: Context) -> Sequence[Transferred]:
+        return [Transferred(label, name, sections) for label, sections in self.surrogates.items() for name in self.names]
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        return Summary(result)
+        clean = table.clean(self.max_images)
+        right, values = int(clean["correct"].sum()), dict[str, float]()
+        for each in self.conditions(context):
+            lost = int(broken(clean, table.rows(each.name, self.max_images)).sum())
+            values[f"success.{each.surrogate}.{each.attack}"] = lost / right if right else 0.0
+        return Summary(values)
 
 
 class CosineAttacks(OfAttacks):
-    """Attack success where the cosine to the centre is below and above its median, and Pearson r of the two (Fig. 3)."""
+    """Attack success where the cosine to the centre is below and above its median, and Pearson r of the two (Fig. 3).
+
+    The figure has the histogram of the cosine, and the success of every attack in each of its bins (Fig. 3, 14 to 24).
+    """
 
     adds = ("label_cosine",)
 
@@ -277,7 +309,8 @@ class CosineAttacks(OfAttacks):
             out |= {f"success.{name}.{half}": float(values.mean()) for half, values in halves.items() if len(values)}
             with np.errstate(invalid="ignore", divide="ignore"):
                 out[f"pearson.{name}"] = float(np.corrcoef(angles, lost)[0, 1])
-        return Summary(out, notes=self.notes)
+        attacked = {name: table.rows(name, self.max_images) for name in self.usable}
+        return Summary(out, {"cosine_attacks": success_by_cosine(clean, attacked, "label_cosine")}, self.notes)
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         refuse_missing(self.names)

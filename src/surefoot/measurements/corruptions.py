@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..calibration.bins import adaptive_rms
 from ..calibration.bootstrap import estimate
 from ..corruptions.engine import GENERATOR, corrupt
 from ..corruptions.families import ALEXNET, COMMON15, CORRUPTIONS, EVERY_FAMILY, FAMILIES, is_fair
@@ -18,7 +19,7 @@ from ..corruptions.published import SEVERITIES, CopyReader, corrupted
 from ..errors import UnknownName, require
 from ..intervals import Estimate
 from ..types import Batch, Images
-from .base import Change, Condition, Measurement, Summary, Table
+from .base import Change, Condition, Measurement, Rows, Summary, Table
 from .scores import BINS, SCORES, Scored, mean_over, pooled_bins, score
 
 if TYPE_CHECKING:
@@ -168,7 +169,8 @@ class Corruptions(Measurement):
     Also the mean accuracy of each family and without noise and blur (macs Table 7), the accuracy drop relative to clean
     (representation-space Table 3), the mean error, which is mCE without a baseline, and RMS pooled over all cells; on ImageNet
     also the errors divided by AlexNet's and their mean, mCE. `each` adds the accuracy under every corruption to a study's
-    table. `generator` is the version of the corruptions: results of an earlier one can be shown but not computed again.
+    table, `images_per_bin` the RMS error over bins of so many images: the mean over cells, and pooled.
+    `generator` is the version of the corruptions: results of an earlier one can be shown but not computed again.
     """
 
     part = "corruptions"
@@ -181,13 +183,16 @@ class Corruptions(Measurement):
         bins: int = BINS,
         each: bool = False,
         generator: int = GENERATOR,
+        images_per_bin: int | None = None,
     ) -> None:
+        require(images_per_bin is None or images_per_bin >= 1, "images_per_bin", "at least 1", images_per_bin)
         require(generator == GENERATOR, "generator", f"{GENERATOR}, the corruptions of this version", generator)
         require(len(names) > 0 and len(severities) > 0, "names and severities", "at least one", (names, severities))
         for name in names:
             for link in name.split("+"):
                 CORRUPTIONS.load(link)
         self.names, self.severities, self.max_images, self.bins, self.each = names, severities, max_images, bins, each
+        self.images_per_bin = images_per_bin
 
     def cells(self) -> list[Corrupted]:
         return [Corrupted(name, severity) for name in self.names for severity in self.severities]
@@ -235,7 +240,16 @@ class Corruptions(Measurement):
                 for cell, own, after in zip(cells, scored, scaled, strict=True)
             ),
         )
-        return Summary(value)
+        return Summary(value, {"adaptive": self.adaptive(rows)})
+
+    def adaptive(self, rows: Sequence[Rows]) -> dict[str, float]:
+        """The RMS errors over bins of equally many images, if they were asked for."""
+        if self.images_per_bin is None:
+            return {}
+        columns = [(each["confidence"], each["correct"]) for each in rows]
+        pooled = [np.concatenate(column) for column in zip(*columns, strict=True)]
+        mean = fmean(adaptive_rms(*column, self.images_per_bin) for column in columns)
+        return {"adaptive_rms": mean, "adaptive_rms_pooled": adaptive_rms(pooled[0], pooled[1], self.images_per_bin)}
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         result: CorruptionResult = summary.values
@@ -255,6 +269,7 @@ class Corruptions(Measurement):
             relative = {name: (1 - accuracies[name]) / ALEXNET[name] for name in ALEXNET}
             out |= {"mce": float(result.alexnet_mce), **{f"ce.{name}": value for name, value in relative.items()}}
         out["rms_pooled"] = result.pooled_rms
+        out |= summary.figures["adaptive"]
         return out | ({f"accuracy.{name}": value for name, value in accuracies.items()} if self.each else {})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from ..data.loading import load_data
-from ..geometry.cones import as_cone_index, bias_dependence, cone_index
+from ..geometry.cones import as_cone_index, bias_dependence, cone_index, stepped_cone_index
 from ..geometry.features import feature_displacement, feature_statistics, feature_statistics_of, success_by_bin
 from ..geometry.heads import pearson
 from ..geometry.probes import STRENGTHS, linear_probe
 from ..plain import plain
 from ..types import Batch
 from .base import Measurement, Rows, Summary, Table, Whole
-from .space import OfFeatures, chunk_features, minimum_loss_centres, space_head
+from .space import CONE_VERSION, OfFeatures, check_cone_version, chunk_features, minimum_loss_centres, space_head
 from .summaries import CLASSES, means, rounded, tensor
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class LinearProbe(Whole):
     """Test accuracy of logistic regression on frozen, standardised features of another data set.
 
-    The regularisation is the one of `strengths` that does best on the validation images of those data.
+    The regularisation is the one of `strengths` that does best on the validation images of those data; the number `strength`
+    says which.
     """
 
     part = "geometry"
@@ -44,7 +45,7 @@ class LinearProbe(Whole):
         height, width = getattr(context.linear, "image_size", context.data.image_size)
         other = load_data(self.data, **source, image_size=(height, width), max_images=self.max_images)
         probe = linear_probe(context.linear, other, self.strengths, context.batch_size)
-        return {"values": {"accuracy": probe.test_accuracy}}
+        return {"values": {"accuracy": probe.test_accuracy, "strength": probe.strength}}
 
 
 STEPS = 100  # from a feature to the origin
@@ -90,24 +91,26 @@ class Features(Measurement):
         return Summary(values, {"features": features_figure(rows)}, row={**row, **result})
 
 
-def features_figure(rows: Rows, attacked_rows: Rows | None = None, attack_name: str | None = None) -> dict[str, Any]:
-    """Length, cosine and confidence of each image, and the success of an attack by the cosine, where one was run.
+def features_figure(rows: Rows, attacked: Mapping[str, Rows] | None = None) -> dict[str, Any]:
+    """Length, cosine and confidence of each image, and the success of attacks by the cosine, where some were run.
 
-    `rows` are those of `Features`, `attacked_rows` those under the attack; images that it was not tried on do not count.
+    `rows` are those of `Features`, `attacked` those under each attack; images that it was not tried on do not count.
     """
     columns = {"rms": "feature_rms", "cosine": "feature_cosine", "confidence": "feature_confidence"}
     shown: dict[str, Any] = {name: rounded(rows[column]) for name, column in columns.items()}
-    success = None if attacked_rows is None else plain(success_by_cosine(rows, attacked_rows))
-    return {**shown, "success": success, "broken_by": None if attacked_rows is None else attack_name}
+    return {**shown, "success": success_by_cosine(rows, attacked, "feature_cosine") if attacked else None}
 
 
-def success_by_cosine(rows: Rows, attacked_rows: Rows) -> Any:
-    """Images in each bin of the cosine, and the share that the attack broke of the right ones that it was tried on."""
-    right = rows["correct"].astype(bool) & np.isin(rows["index"], attacked_rows["index"])
-    survived = attacked_rows["index"][attacked_rows["correct"].astype(bool)]
-    broken = right & ~np.isin(rows["index"], survived)
-    cosine = torch.from_numpy(rows["feature_cosine"])
-    return success_by_bin(cosine, torch.from_numpy(broken), torch.from_numpy(right))
+def success_by_cosine(rows: Rows, attacked: Mapping[str, Rows], column: str) -> dict[str, Any]:
+    """Images in each bin of the cosine, and the share that each attack broke of the right ones that it was tried on."""
+    cosine, result, shares = torch.from_numpy(rows[column]), dict[str, Any](), dict[str, Any]()
+    for name, attacked_rows in attacked.items():
+        right = rows["correct"].astype(bool) & np.isin(rows["index"], attacked_rows["index"])
+        survived = attacked_rows["index"][attacked_rows["correct"].astype(bool)]
+        broken = right & ~np.isin(rows["index"], survived)
+        result = plain(success_by_bin(cosine, torch.from_numpy(broken), torch.from_numpy(right)))
+        shares[name] = result.pop("values")
+    return {**result, "attacks": shares}
 
 
 class Displacement(Measurement):
@@ -138,26 +141,39 @@ class Displacement(Measurement):
 class Cone(Measurement):
     """When the class first changes on the way from a feature to the origin, of features that are right (Table 5).
 
-    The column has no value where the prediction is wrong.
+    By the paper's 100 steps, and solved exactly besides. The columns have no value where the prediction is wrong. `version` is
+    that of the definition: 1 had the exact index only, under the name of the other.
     """
 
     part = "geometry"
-    adds = ("cone_index",)
+    adds = ("cone_index", "exact_cone_index")
 
-    def __init__(self, max_images: int | None = None) -> None:
-        self.max_images = max_images
+    def __init__(self, max_images: int | None = None, version: int = CONE_VERSION) -> None:
+        check_cone_version(version)
+        self.max_images, self.version = max_images, version
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         outputs = chunk_features(context, batch)
-        indices = cone_index(space_head(context), outputs.features, STEPS).values
-        return {"cone_index": torch.where(outputs.logits.argmax(1) == batch.labels, indices, torch.nan)}
+        right = outputs.logits.argmax(1) == batch.labels
+        indices = {
+            "cone_index": stepped_cone_index(space_head(context), outputs.features, STEPS).values,
+            "exact_cone_index": cone_index(space_head(context), outputs.features, STEPS).values,
+        }
+        return {name: torch.where(right, values, torch.nan) for name, values in indices.items()}
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        indices = tensor(table.clean(self.max_images)["cone_index"])
-        cones = as_cone_index(indices[~indices.isnan()], STEPS)
-        values = {"cone_index": cones.mean, "full_cones": cones.full}
-        row = {"index": cones.mean, "index_deviation": cones.std, "full": cones.full}
-        return Summary(values, {"cones": {"values": rounded(cones.values), "steps": cones.steps}}, row=row)
+        rows = table.clean(self.max_images)
+        columns = (tensor(rows[name]) for name in self.adds)
+        stepped, exact = (as_cone_index(indices[~indices.isnan()], STEPS) for indices in columns)
+        values = {
+            "cone_index": stepped.mean,
+            "full_cones": stepped.full,
+            "exact_cone_index": exact.mean,
+            "exact_full_cones": exact.full,
+        }
+        row = {"index": stepped.mean, "index_deviation": stepped.std, "full": stepped.full}
+        row |= {"exact_index": exact.mean, "exact_index_deviation": exact.std, "exact_full": exact.full}
+        return Summary(values, {"cones": {"values": rounded(stepped.values), "steps": stepped.steps}}, row=row)
 
 
 class Bias(OfFeatures):

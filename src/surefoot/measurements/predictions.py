@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..calibration.bins import adaptive_rms
 from ..calibration.bootstrap import mean_estimate
 from ..calibration.scoring import estimates
 from ..calibration.temperature import fit_temperature, scale_features
-from ..errors import SurefootError
+from ..errors import SurefootError, require
 from ..types import Predictions
 from .base import Measurement, Rows, Summary, Table
 from .scores import BINS
@@ -62,13 +63,17 @@ def scores_of(context: Context, predictions: Predictions, bins: int) -> dict[str
 
 
 class Clean(Measurement):
-    """Scores on the images as they are."""
+    """Scores on the images as they are; with `images_per_bin` also the RMS error over bins of so many images."""
 
-    def __init__(self, bins: int = BINS) -> None:
-        self.bins = bins
+    def __init__(self, bins: int = BINS, images_per_bin: int | None = None) -> None:
+        require(images_per_bin is None or images_per_bin >= 1, "images_per_bin", "at least 1", images_per_bin)
+        self.bins, self.images_per_bin = bins, images_per_bin
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        return Summary(scores_of(context, context.clean, self.bins))
+        values, clean = scores_of(context, context.clean, self.bins), context.clean
+        if self.images_per_bin is not None:
+            values["adaptive_rms"] = adaptive_rms(clean.confidences.numpy(), clean.correct.numpy(), self.images_per_bin)
+        return Summary(values)
 
 
 class Temperature(Measurement):

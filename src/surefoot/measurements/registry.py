@@ -13,6 +13,7 @@ from ..schemas import check_options, defaults_of
 from .base import Measurement, Own
 
 HERE = "surefoot.measurements."
+VERSIONS = ("generator", "version")  # options that say which draws or definition: always part of a result's name
 FIRST = ("context", "subject")  # what the first argument of a function of one's own is called
 
 
@@ -79,8 +80,8 @@ def options_of(name: str) -> Any:
 def check_measure(label: str, given: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
     """A measurement and its options, complete; `measurement` names it where the label is another word.
 
-    Options that cannot be met are refused before anything is trained for them; not so an earlier `generator`, whose results
-    can still be shown.
+    Options that cannot be met are refused before anything is trained for them; not so an earlier `generator` or `version`,
+    whose results can still be shown.
     """
     if not isinstance(given, Mapping | None):
         raise SurefootError(f"measure.{label} must be a mapping of options, got {given!r}.")
@@ -88,7 +89,7 @@ def check_measure(label: str, given: Mapping[str, Any] | None) -> tuple[str, dic
     name = str(options.pop("measurement", label))
     target, left_out = options_of(name)
     checked = check_options(f"measure.{label}", target, options, left_out)
-    build(name, {key: value for key, value in checked.items() if key != "generator"})
+    build(name, {key: value for key, value in checked.items() if key not in VERSIONS})
     return name, checked
 
 

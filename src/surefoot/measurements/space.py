@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ..errors import require
 from ..geometry.centres import class_centres
 from ..geometry.features import observed_features
 from ..models.observing import head_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 T = TypeVar("T")
+CONE_VERSION = 2  # of the cone index: by the paper's steps since then, before that exact
 
 
 class OfFeatures(Whole):
@@ -30,6 +32,10 @@ class OfFeatures(Whole):
 
     def outputs_of(self, context: Context) -> Tensor:
         return context.rows(self.max_images)
+
+
+def check_cone_version(version: int) -> None:
+    require(version == CONE_VERSION, "version", f"{CONE_VERSION}, the cone index by the paper's steps", version)
 
 
 def space_head(context: Context) -> nn.Linear:

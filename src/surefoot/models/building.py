@@ -60,19 +60,23 @@ class SmallResNet(nn.Module):
 # The last layer of a classifier, changed to the number of classes, the feature space and the bias that are requested.
 
 
-def change_head(model: Classifier, num_classes: int | None, feature_dim: int | None, bias: bool) -> None:
+def change_head(
+    model: Classifier, num_classes: int | None, feature_dim: int | None, bias: bool, rectified: bool = True
+) -> None:
     """Change the head in place; what fits already is kept.
 
-    With `feature_dim`, a ReLU and a linear layer come before the head: the pooled vector, rectified, is mapped to the feature
-    space, and the head reads that as it is (Discriminative noise, appendix H).
+    With `feature_dim`, a linear layer comes before the head, which maps the pooled vector to the feature space; the head reads
+    that as it is. Before it comes a ReLU (Discriminative noise, appendix H) unless `rectified` is False (representation-space,
+    appendix H): it would silence half of what a net that ends in a layer norm gives.
     """
     old = model.head
     classes = num_classes or old.out_features
     if feature_dim is not None:
         space = nn.Linear(old.in_features, feature_dim)
         head = nn.Linear(feature_dim, classes, bias)
-        model.module.set_submodule(model.head_name, nn.Sequential(nn.ReLU(), space, head))
-        model.head_name += ".2"
+        layers = [nn.ReLU(), space, head] if rectified else [space, head]
+        model.module.set_submodule(model.head_name, nn.Sequential(*layers))
+        model.head_name += f".{len(layers) - 1}"
     elif classes != old.out_features:
         model.module.set_submodule(model.head_name, nn.Linear(old.in_features, classes, bias))
     elif not bias:

@@ -47,6 +47,7 @@ def load_model(
     pretrained: bool | str = False,
     checkpoint: str | None = None,
     feature_dim: int | None = None,
+    rectified: bool = True,
     bias: bool = True,
     stem: str = "auto",
     mean: float | Sequence[float] | None = None,
@@ -59,13 +60,21 @@ def load_model(
     `pretrained` may be the tag of the weights.
     `stem="auto"` fits the first layers to images of 64 px and below, but keeps those of pretrained weights and enlarges the
     images instead; `"imagenet"` leaves the model alone; `"enlarge"` brings images to the model's own size inside it.
-    `feature_dim` puts a feature space of that many dimensions before the head.
+    `feature_dim` puts a feature space of that many dimensions before the head, and a ReLU before that if `rectified`.
     Without a seed, one is drawn from torch's global generator and recorded in `source`.
     """
     seed = int(torch.randint(2**31, ())) if seed is None else seed
     given: dict[str, Any] = {"name": name, "num_classes": num_classes, "image_size": image_size, "channels": channels}
     given |= {"pretrained": pretrained, "checkpoint": None if checkpoint is None else str(checkpoint)}
-    given |= {"feature_dim": feature_dim, "bias": bias, "stem": stem, "mean": mean, "std": std, "seed": seed}
+    given |= {
+        "feature_dim": feature_dim,
+        "rectified": rectified,
+        "bias": bias,
+        "stem": stem,
+        "mean": mean,
+        "std": std,
+        "seed": seed,
+    }
     source = {key: plain(value) for key, value in given.items()}
     if stem not in STEMS:
         raise UnknownName("stem", stem, STEMS)
@@ -81,6 +90,7 @@ def load_model(
     require(num_classes is None or num_classes >= 2, "num_classes", "at least 2", num_classes)
     require(channels >= 1, "channels", "at least 1", channels)
     require(feature_dim is None or feature_dim >= 1, "feature_dim", "at least 1", feature_dim)
+    require(rectified or feature_dim is not None, "rectified", "True without feature_dim", rectified)
     if stem == "auto" and pretrained and is_small(size, settings):
         stem = source["stem"] = "enlarge"  # so that the same model can be built again without its weights
     centre = spread(settings.mean, channels) if mean is None else mean
@@ -94,7 +104,7 @@ def load_model(
 
     with global_seed(seed, "init"):
         model = fitted(name, size, settings, stem, build, wrap)
-        change_head(model, num_classes, feature_dim, bias)
+        change_head(model, num_classes, feature_dim, bias, rectified)
     if checkpoint is not None:
         load_checkpoint(model, checkpoint)
         keep_given(model, mean, std)

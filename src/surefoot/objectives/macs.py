@@ -83,6 +83,8 @@ class MaCSAugMix(Objective):
     """The sum of both: CE + margin_weight margin + consistency_weight D(p(x) || p(T(x))) + jsd_weight JS(p(x); p(x_1); p(x_2)).
 
     T is MaCS's view, x_1 and x_2 are AugMix's. MaCS with AugMix as its only view is another method: `MaCS(view="augmix")`.
+    Batch norm sees all four together, as in AugMix, so that the two compare; `batch_norm="apart"` gives each its own
+    statistics, as in MaCS.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class MaCSAugMix(Objective):
         width: int = 3,
         alpha: float = 1.0,
         view: Any = None,
-        batch_norm: str = "apart",
+        batch_norm: str = "together",
     ) -> None:
         super().__init__()
         weights = {"margin_weight": margin_weight, "consistency_weight": consistency_weight, "jsd_weight": jsd_weight}

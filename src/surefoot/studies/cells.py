@@ -13,7 +13,7 @@ from typing import Any
 
 from ..data.loading import DATASETS, load_data
 from ..errors import SurefootError, UnknownName
-from ..measurements.registry import check_measure, default_options
+from ..measurements.registry import VERSIONS, check_measure, default_options
 from ..models.loading import load_model
 from ..objectives.methods import load_method
 from ..schemas import defaults_of
@@ -23,6 +23,9 @@ from .engines import Measure
 from .schema import AXES, Study
 
 PLACE = ("root", "workers", "memory_gib", "download")  # where the data are and how they are read, not what they are
+FIRST_DEFAULTS: dict[str, dict[str, Any]] = {
+    "macs-augmix": {"batch_norm": "apart"}
+}  # that have changed since; names keep to them
 Labels = dict[str, Any]
 
 
@@ -47,9 +50,9 @@ class Cell:
 
 
 def measure_digest(cell: str, measure: Measure) -> str:
-    """The hash of what differs from the defaults, and of the version of the draws, so that no other is taken for it."""
+    """The hash of what differs from the defaults, and of the version of draws or definition: no other is taken for it."""
     name, options = measure
-    version = {key: value for key, value in options.items() if key == "generator"}
+    version = {key: value for key, value in options.items() if key in VERSIONS}
     return digest([cell, name, changed(options, default_options(name)) | version])
 
 
@@ -71,13 +74,17 @@ def identity(recipe: Recipe, data_label: str, trained: bool = True) -> dict[str,
         "data": {"name": data.get("name") if known else data_label}
         | changed(strip(data, ("name", *PLACE)), defaults_of(load_data, NOT_DATA_OPTIONS)),
         "model": {"name": model.get("name")} | changed(strip(model, ("name",)), defaults_of(load_model, NOT_MODEL_OPTIONS)),
-        "objective": {"name": objective["name"]}
-        | changed(strip(objective, ("name",)), defaults_of(load_method(objective["name"]))),
+        "objective": {"name": objective["name"]} | changed(strip(objective, ("name",)), first_defaults(objective["name"])),
         "augmentation": recipe.augmentation,
         "training": changed(recipe.training, defaults_of(fit, NOT_TRAINING_OPTIONS)),
         "seed": recipe.seed,
     }
     return about if trained else {"data": about["data"], "model": about["model"], "trained": False, "seed": recipe.seed}
+
+
+def first_defaults(objective: str) -> dict[str, Any]:
+    """The defaults of an objective as they were when its first cells were named, so that no default is taken for another."""
+    return {**defaults_of(load_method(objective)), **FIRST_DEFAULTS.get(objective, {})}
 
 
 def whole(recipe: Recipe, trained: bool = True) -> dict[str, Any]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # Features: size, direction and confidence, cones, biases, collapse, and what attacks do to them.
 
 
+SUCCESS_COLOURS = (COLOURS[1], COLOURS[0], *COLOURS[2:5])  # bars have another
+
+
 def feature_scatter_figure(result: dict[str, Any], confidence: Sequence[float] | None = None) -> go.Figure:
     """RMS against cosine to the class centre, coloured by confidence if given (representation-space Fig. 3, top row)."""
     figure = new_figure("feature RMS", "cosine to the class centre")
@@ -26,14 +29,19 @@ def feature_scatter_figure(result: dict[str, Any], confidence: Sequence[float] |
 
 
 def success_by_bin_figure(result: dict[str, Any], value: str = "cosine to the class centre") -> go.Figure:
-    """Counts as bars, attack success as a line on its own axis (representation-space Fig. 3, middle row)."""
+    """Counts as bars, attack success as a line on its own axis (representation-space Fig. 3, middle row).
+
+    From `plain(success_by_bin(...))`, or with `attacks` instead of `values`: the success of each by its name (Fig. 14 to 24).
+    """
     edges = result["edges"]
     middles = [(low + high) / 2 for low, high in pairwise(edges)]
     right = {"overlaying": "y", "side": "right", "range": [0, 1.05], "tickformat": ".0%", "title": {"text": "attack success"}}
     figure = new_figure(escape(value), "images", yaxis2=right, margin={"l": 60, "r": 60, "t": 40, "b": 50})
     figure.add_bar(x=middles, y=result["counts"], name="images", marker={"color": COLOURS[5]})
-    line = {"color": COLOURS[1], "width": 2}
-    figure.add_scatter(x=middles, y=result["values"], mode="lines+markers", name="attack success", yaxis="y2", line=line)
+    lines = result.get("attacks") or {"attack success": result["values"]}
+    for number, (name, values) in enumerate(lines.items()):
+        line = {"color": SUCCESS_COLOURS[number % len(SUCCESS_COLOURS)], "width": 2}
+        figure.add_scatter(x=middles, y=values, mode="lines+markers", name=escape(name), yaxis="y2", line=line)
     return figure
 
 

@@ -12,6 +12,7 @@ from .base import coordinates, new_figure, palette, transposed
 if TYPE_CHECKING:
     from plotly import graph_objects as go
 
+SURE = 0.99  # the confidence that Fig. 6 draws as a black line
 MARKS = (
     ("means", "class means", "triangle-up"),
     ("centres", "minimum-loss points", "x"),
@@ -23,7 +24,9 @@ def plane_figure(result: dict[str, Any], path: dict[str, Any] | None = None, ang
     """Decision regions, confidence contours, features, means, centres and weights, from `plain(representation_plane(...))`.
 
     `path` is `plain(attack_path(...))` and `angles` `plain(confidence_angles(...))` of the same features. Weights and centres
-    are scaled to lie within the features, since their direction is what counts. Three dimensions show no regions or contours.
+    that would lie outside the figure, or in a heap at the origin, are scaled, since their direction is what counts: their name,
+    in the legend and in the table, then has the factor. Centres of classes whose loss has no minimum say so. Three dimensions
+    show no regions or contours.
     """
     figure = new_figure("feature 1", "feature 2", legend={"orientation": "h", "y": 1.12})
     colours = palette(len(result["weights"]))
@@ -35,10 +38,14 @@ def plane_figure(result: dict[str, Any], path: dict[str, Any] | None = None, ang
     shade = [colours[label] for label in result["labels"]]
     scatter(**coordinates(result["features"]), mode="markers", marker={"color": shade, "size": 5}, name="features")
     for key, name, symbol in MARKS:
-        points = result[key] if key == "means" else scaled(result[key], extent)
+        factor = 1.0 if key == "means" else drawn_factor(result[key], extent)
         symbol = symbol if flat else "diamond" if symbol == "triangle-up" else symbol
-        marker = {"symbol": symbol, "size": 10, "color": colours, "line": {"color": "black", "width": 1}}
-        scatter(**coordinates(points), mode="markers", marker=marker, name=name)
+        for numbers, note in groups(result, key):
+            points = [[None if value is None else factor * value for value in result[key][number]] for number in numbers]
+            mine = [colours[number] for number in numbers]
+            marker = {"symbol": symbol, "size": 10, "color": mine, "line": {"color": "black", "width": 1}}
+            remarks = ", ".join(filter(None, [note, f"drawn x {factor:.3g}" if factor != 1 else ""]))
+            scatter(**coordinates(points), mode="markers", marker=marker, name=f"{name} ({remarks})" if remarks else name)
     for number in range(len(path["labels"]) if path else 0):
         way = [step[number] for step in path["features"]] if path else []
         scatter(**coordinates(way), mode="lines+markers", line={"color": "black"}, name="attack", showlegend=number == 0)
@@ -60,22 +67,36 @@ def add_regions(figure: go.Figure, result: dict[str, Any], colours: Sequence[str
     axis = result["axis"]
     regions = {"z": transposed(result["classes"]), "colorscale": scale, "zmin": -0.5, "zmax": steps - 0.5}
     figure.add_heatmap(x=axis, y=axis, **regions, opacity=0.35, showscale=False, hoverinfo="skip")
-    lines = {"start": 0.1, "end": 0.99, "size": 0.0989, "coloring": "lines"}
-    figure.add_contour(
-        x=axis,
-        y=axis,
-        z=transposed(result["confidence"]),
-        contours=lines,
-        colorscale="Greys",
-        showscale=False,
-        name="confidence",
-    )
+    grid = {"x": axis, "y": axis, "z": transposed(result["confidence"]), "showscale": False}
+    lines = {"start": 0.1, "end": 0.9, "size": 0.1, "coloring": "lines"}
+    figure.add_contour(**grid, contours=lines, colorscale="Greys", name="confidence")
+    last = {"start": SURE, "end": SURE, "size": 1, "coloring": "lines"}
+    black = {"colorscale": [[0, "black"], [1, "black"]], "name": f"confidence {SURE}", "hoverinfo": "skip"}
+    figure.add_contour(**grid, contours=last, **black)
 
 
-def scaled(points: Sequence[Sequence[float]], extent: float) -> list[list[float]]:
-    """Points brought, all by one factor, to where the furthest coordinate is 0.9 of the extent."""
+def drawn_factor(points: Sequence[Sequence[float]], extent: float) -> float:
+    """1 where points can be drawn as they are; otherwise what brings their furthest coordinate to 0.9 of the extent."""
     largest = max((abs(value) for point in points for value in point), default=0) or 1.0
-    return [[0.9 * extent * value / largest for value in point] for point in points]
+    return 1.0 if 0.25 * extent <= largest <= extent else 0.9 * extent / largest
+
+
+def groups(result: dict[str, Any], key: str) -> list[tuple[list[int], str]]:
+    """Classes that are drawn under one name: centres apart by whether they are a minimum, if the result tells."""
+    classes = list(range(len(result[key])))
+    if key != "centres" or "converged" not in result:  # audits of before do not tell
+        return [(classes, "")]
+    notes = [
+        centre_note(finite, converged, result["centre_steps"])
+        for finite, converged in zip(result["finite"], result["converged"], strict=True)
+    ]
+    return [([number for number in classes if notes[number] == note], note) for note in dict.fromkeys(notes)]
+
+
+def centre_note(finite: bool, converged: bool, steps: int) -> str:
+    if not finite:
+        return f"no minimum: after {steps} steps"
+    return "converged" if converged else "not converged"
 
 
 def loss_field_figure(result: dict[str, Any], path: dict[str, Any] | None = None) -> go.Figure:
@@ -101,7 +122,10 @@ def loss_field_figure(result: dict[str, Any], path: dict[str, Any] | None = None
                 **tip, ax=x, ay=y, axref="x", ayref="y", text="", showarrow=True, arrowhead=2, arrowcolor="#ddd"
             )
     centre = {"symbol": "x", "size": 13, "color": "white", "line": {"color": "black", "width": 1}}
-    figure.add_scatter(**coordinates([result["centre"]]), mode="markers", marker=centre, name="minimum-loss point")
+    name = "minimum-loss point"
+    if "converged" in result:  # audits of before do not tell
+        name += f" ({centre_note(result['finite'], result['converged'], result['centre_steps'])})"
+    figure.add_scatter(**coordinates([result["centre"]]), mode="markers", marker=centre, name=name)
     for number in range(len(path["labels"]) if path else 0):
         way = [step[number] for step in path["features"]] if path else []
         line = {"color": "orange"}

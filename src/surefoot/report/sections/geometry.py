@@ -257,8 +257,8 @@ PLANE = (
     "confidence, and the ways that PGD drives some images; red rays enclose high confidence."
 )
 FIELD = (
-    "The loss of class {0[class]} over a space of two features: arrows point uphill, the cross is its lowest point, the white "
-    "line the border of its region, the orange one the way that PGD drives an image."
+    "The loss of class {0[class]} over a space of two features: arrows point uphill, the cross is its lowest point (if it has "
+    "one), the white line the border of its region, the orange one the way that PGD drives an image."
 )
 CONES = (
     "Features are shrunk towards the origin in {0[steps]} steps: at which step the predicted class changes first. Where all "
@@ -338,9 +338,13 @@ def feature_drawings(models: Sequence[Model]) -> list[Drawing]:
 
 
 def success_of(features: dict[str, Any]) -> dict[str, Any] | None:
-    """The bins of an audit that attacked, and the name of the attack."""
+    """The bins of an audit that attacked, and the names of the attacks; audits of before have one."""
     success = features.get("success")
-    return {**success, "by": attack_name(features["broken_by"])} if success else None
+    if not success:
+        return None
+    shares = success.get("attacks") or {features["broken_by"]: success["values"]}
+    named = {attack_name(name): values for name, values in shares.items()}
+    return {**success, "attacks": named, "by": "each attack" if len(named) > 1 else next(iter(named))}
 
 
 # Why it is robust or not: one number for each measurement, and the figures of the papers.
