@@ -51,6 +51,8 @@ def calibrate(
     data_options = reading.options()
     dataset, torch_device = data_of_run(run, target, data, data_options), pick_device(device)
     check_classes(run.class_names, dataset.class_names)
+    if len(dataset.split(split)) == 0:
+        raise SurefootError(f"The {split} split has no images to fit a calibrator on (data.{split}).")
     bare = run.predictor.to(torch_device)
     before = predict(bare, dataset.split(split).batches(batch_size), torch_device)
     calibrator = fit_calibrator(method, before, run.model, source_of(dataset))

@@ -112,8 +112,10 @@ def train(
     if json_:
         print(json.dumps({"folder": str(output), **last}))
     elif not quiet:
-        accuracy, ece = last["validation_accuracy"], last["validation_ece"]
-        print(f"validation accuracy {accuracy:.1%}, ECE {ece:.1%}; run written to {output}")
+        judged = f"loss {last['loss']:.3f}, no validation images"
+        if "validation_accuracy" in last:
+            judged = f"validation accuracy {last['validation_accuracy']:.1%}, ECE {last['validation_ece']:.1%}"
+        print(f"{judged}; run written to {output}")
         print(f"next: surefoot audit {output}{' --allow-code' if code_in(checked.objective) else ''}")
 
 

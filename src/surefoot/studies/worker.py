@@ -23,6 +23,7 @@ from ..auditing.passes import measure as measured
 from ..data.dataset import Dataset
 from ..measurements.context import Context
 from ..measurements.registry import build, validation_only
+from ..measurements.temperatures import source_in
 from ..models.classifier import pick_device
 from ..registry import search_current_folder
 from ..training.recipes import Recipe
@@ -94,7 +95,7 @@ def context_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Contex
         model, objective = recipe.build_model(data).eval(), recipe.build_objective()
         predictor = model
     known: dict[str, Any] = {"recipe": recipe, "objective": objective, "space": model}
-    known |= {"trainer": Beside(work, job.data_label, str(device)), "calibrate_on": "calibration", "intervals": 0}
+    known |= {"trainer": Beside(work, job.data_label, str(device)), "calibrate_on": source_in(data), "intervals": 0}
     return Context(predictor.to(device), data, data.test, device, seed=SAMPLE_SEED, **known)
 
 
