@@ -13,6 +13,7 @@ import yaml
 from torch import Tensor, nn
 
 from ..calibration.calibrators import Calibrator, load_calibrator
+from ..data.settings import HUB, TORCHVISION, tagged_name
 from ..errors import NotFound, SurefootError
 from ..files import inside, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
@@ -189,8 +190,10 @@ def without_weights(recipe: Recipe) -> dict[str, Any]:
     """Options that build the same model without fetching weights; a timm tag stays in the name, since it decides the size."""
     section = recipe.model or {}
     tag = section.get("pretrained")
-    tagged = isinstance(tag, str) and not section["name"].startswith(("torchvision/", "hf-hub:"))
-    return {"checkpoint": None, "pretrained": False} | ({"name": f"{section['name']}.{tag}"} if tagged else {})
+    bare = {"checkpoint": None, "pretrained": False}
+    if not isinstance(tag, str) or section["name"].startswith((TORCHVISION, HUB)):
+        return bare
+    return bare | {"name": tagged_name(section["name"], tag)}
 
 
 def read_sizes(path: Path) -> dict[str, Any]:
