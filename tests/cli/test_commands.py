@@ -192,3 +192,21 @@ def test_a_foreign_checkpoint_that_does_not_fit(surefoot, here):
     assert found.code == 2
     assert "does not fit the model" in found.err
     assert sorted(p.name for p in here.iterdir()) == ["w.safetensors"]
+
+
+def test_held_out_shares_from_the_command_line(surefoot, here):
+    """Nothing held out: it trains, the audit cross-fits its temperature, and what needs the split says so in a line."""
+    flags = ["--set", "data.calibration=0", "--set", "data.validation=0", "--fraction", "0.2", "--epochs", 1, "--output", "r"]
+    done = surefoot("train", *flags)
+    assert done.code == 0, done.err
+    assert re.search(r"loss [\d.]+, no validation images; run written to r", done.out)
+    recipe = (here / "r" / "recipe.yaml").read_text()
+    assert "calibration: 0" in recipe
+    assert "validation: 0" in recipe
+    audited = surefoot("audit", "r", "--max-images", 40, "--quiet")
+    assert audited.code == 0, audited.err
+    scaling = json.loads((here / "r" / "audit.json").read_text())["temperature"]
+    assert scaling["fitted_on"] == "two-fold cross-fitting on the test split"
+    refused = surefoot("calibrate", "r")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "The calibration split has no images to fit a calibrator on (data.calibration)." in refused.err

@@ -107,7 +107,7 @@ def test_a_test_folder_alone_can_be_audited(class_folders, quicker):
     assert sizes(data) == [0, 0, 0, 30]
     model = sf.load_model("small-resnet", data=data, seed=0)
     assert sf.audit(model, data, progress=False).subject["images"] == 30
-    with pytest.raises(SurefootError, match="Training needs at least 2 images to train on and 1 to validate on"):
+    with pytest.raises(SurefootError, match="Training needs at least 2 images to train on"):
         sf.fit(model, sf.objectives.CrossEntropy(), data, progress=False)
     with pytest.raises(SurefootError, match="The train split has no images"):
         sf.audit(model, data, split="train", progress=False)

@@ -96,3 +96,23 @@ def test_the_sample_is_stratified_and_always_the_same(context, digits):
 def study_context_indices(context, count):
     """Where the images of a subset stand in the data set, asked anew."""
     return context.indices[context.rows(count)]
+
+
+def test_temperature_without_a_calibration_split(run, digits, logits):
+    """Each half of the test images is divided by the temperature of the other; what needs the split says so."""
+    from dataclasses import replace
+
+    from surefoot.calibration.temperature import cross_fit_temperature
+    from surefoot.data.choosing import taken
+
+    none = taken(digits.train, torch.empty(0, dtype=torch.long))
+    context = study_context(run, replace(digits, calibration=none, validation=none), calibrate_on="cross-fit")
+    values = row(context, "temperature")
+    crossed = cross_fit_temperature(context.clean, context.seed)
+    after = scores(logits["test"].double() / crossed.temperatures[:, None], digits.test.labels)
+    assert {name: values[name] for name in SCORES} == pytest.approx(after, **CLOSE)
+    assert values["temperature"] == pytest.approx(np.mean([fit.temperature for fit in crossed.fits]))
+    with pytest.raises(SurefootError, match=r"needs a calibration split \(data.calibration\), and there is none here"):
+        row(context, "feature-scaling")
+    with pytest.raises(SurefootError, match=r"needs a validation split \(data.validation\), and there is none here"):
+        row(context, "validation")

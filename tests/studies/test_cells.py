@@ -33,6 +33,15 @@ def test_name_depends_on_the_recipe_alone(tmp_path):
     assert len({name, *others}) == 7
 
 
+def test_held_out_shares_are_in_the_name_only_where_they_are_given(tmp_path):
+    data = {"name": "digits", "fraction": 0.2, "max_images": 60}
+    plain, same, other = (
+        cells(tmp_path, data={"digits": {**data, **shares}})[0]
+        for shares in ({}, {"calibration": None, "validation": None}, {"calibration": 0, "validation": 0})
+    )
+    assert plain.name == same.name != other.name
+
+
 def test_name_does_not_depend_on_the_folder_of_the_data(tmp_path):
     study = read_study("macs-table1", "cpu")
     here, there = cells_of(study, tmp_path / "a"), cells_of(study, "/elsewhere")

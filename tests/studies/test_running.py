@@ -54,6 +54,16 @@ def test_a_finished_study_is_not_run_again(tmp_path, monkeypatch):
     assert files(tmp_path) == before
 
 
+def test_a_study_with_nothing_held_out(tmp_path):
+    """Temperatures are cross-fitted there."""
+    data = {"digits": {"name": "digits", "fraction": 0.2, "max_images": 60, "calibration": 0, "validation": 0}}
+    found = cells(tmp_path, data=data, measure={"clean": {}, "temperature": {}})[:1]
+    report, _ = run(found, tmp_path)
+    assert report.failed == []
+    results = Results(tmp_path / "results")
+    assert results.metrics(found[0], "temperature")["accuracy"] == results.metrics(found[0], "clean")["accuracy"]
+
+
 def test_a_log_says_how_long_it_takes(tmp_path):
     _, said = run(cells(tmp_path), tmp_path)
     took = r"took \d+ seconds?"

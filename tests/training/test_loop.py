@@ -136,3 +136,20 @@ def test_a_method_by_name(digits):
     assert torch.equal(named.model.module[1].weight, given.model.module[1].weight)
     with pytest.raises(UnknownName, match="Did you mean 'focal'"):
         trained("foccal")
+
+
+def test_without_validation_images_it_trains_to_the_last_epoch(digits, tmp_path):
+    """The weights are those of the same run with validation, which decides nothing; what needs it is refused."""
+    from dataclasses import replace
+
+    from surefoot.data.choosing import taken
+
+    without = replace(digits, validation=taken(digits.train, torch.empty(0, dtype=torch.long)))
+    plain, bare = fit_small(digits), fit_small(without, output=tmp_path / "run")
+    assert all(torch.equal(a, b) for a, b in zip(weights(plain.model), weights(bare.model), strict=True))
+    assert "validation_accuracy" not in bare.history[-1]
+    assert bare.history[-1]["loss"] == plain.history[-1]["loss"]
+    with pytest.raises(SurefootError, match=r"patience needs validation images, and the data have none \(data.validation\)"):
+        fit_small(without, patience=2)
+    with pytest.raises(SurefootError, match="keep='best' needs validation images"):
+        fit_small(without, keep="best")

@@ -73,7 +73,7 @@ def calibrate(
     dataset, torch_device = data_of_run(run, target, data, data_options), pick_device(device)
     check_classes(run.class_names, dataset.class_names)
     if len(dataset.split(split)) == 0:
-        raise SurefootError(f"The {split} split has no images to fit on.")
+        raise SurefootError(f"The {split} split has no images to fit a calibrator on (data.{split}).")
     bare = run.predictor.to(torch_device)
     before = predict(bare, dataset.split(split).batches(batch_size), torch_device)
     calibrator, guarantees = fit_both(method, before, run, source_of(dataset), promised, tuning or TUNING)

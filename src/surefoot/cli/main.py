@@ -20,6 +20,7 @@ from ..version import VERSION
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's, or the copy of click that newer typers carry
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as shells say
 ARGUMENTS: list[str] = []  # as they were given
+OPTIONAL = ("--pretrained",)
 COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
     "train": "Train a classifier with any objective",
@@ -85,7 +86,7 @@ def run(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     ARGUMENTS[:] = arguments
     debug = "--debug" in arguments
-    arguments = [argument for argument in arguments if argument != "--debug"]
+    arguments = with_values([argument for argument in arguments if argument != "--debug"])
     search_current_folder()  # for `--objective package.module:Class` and its kin; nothing else is imported from here
     safe_path = os.environ.get("PYTHONSAFEPATH", "")  # empty is as good as none
     os.environ["PYTHONSAFEPATH"] = "1"  # nor by processes that are started for us
@@ -131,6 +132,12 @@ def run(arguments: list[str] | None = None) -> None:
         os.environ["PYTHONSAFEPATH"] = safe_path
         logger.removeHandler(notes)
         logger.setLevel(level)
+
+
+def with_values(arguments: list[str]) -> list[str]:
+    """A flag whose value may be left out gets it: `--pretrained` alone is `--pretrained=true`."""
+    bare = [word in OPTIONAL and after.startswith("-") for word, after in zip(arguments, [*arguments[1:], "-"], strict=False)]
+    return [f"{word}=true" if alone else word for word, alone in zip(arguments, bare, strict=True)]
 
 
 def flushed(code: int) -> int:

@@ -18,7 +18,9 @@ from ..schemas import parse_number
 
 ModelName = Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")]
 Checkpoint = Annotated[Path | None, typer.Option(help="Weights for --model")]
-Pretrained = Annotated[bool, typer.Option("--pretrained", help="Published weights for --model")]
+Pretrained = Annotated[
+    str | None, typer.Option(metavar="[TAG]", help="Published weights for --model: the default ones, or those of a tag")
+]
 Import = Annotated[
     str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
 ]
@@ -70,7 +72,7 @@ class ModelFlags:
 
     model: ModelName = None
     checkpoint: Checkpoint = None
-    pretrained: Pretrained = False
+    pretrained: Pretrained = None
     import_: Import = None
     allow_code: AllowCode = False
     data: RunData = None
@@ -123,6 +125,13 @@ def given(**flags: Any) -> dict[str, Any]:
     """The flags that were given, with plain values."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     return {name: value for name, value in plain.items() if value is not None and value is not False}
+
+
+def parse_tag(text: str | None) -> bool | str:
+    """`--pretrained` as an option of `load_model`: not given, alone, or with the tag of the weights."""
+    if text is None:
+        return False
+    return True if text == "true" else text
 
 
 def parse_numbers(flag: str, text: str, example: str) -> list[float]:

@@ -22,6 +22,7 @@ from ..report.study_page import write_study
 from ..studies.cells import ALSO, Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
 from ..studies.layout import build_table, count_wins
+from ..studies.origins import Origins, with_origins
 from ..studies.reading import read_file, read_study, study_names
 from ..studies.rendering import FORMATS, as_plain, differences, published_apart, published_text, render, wins_text
 from ..studies.results import Results, require_results
@@ -46,6 +47,11 @@ Folder = Annotated[Path | None, typer.Option("--results", help="Folder of finish
 Objective = Annotated[str | None, typer.Option(help="With hyperparameters: the objective to search [default: macs]")]
 Grid = Annotated[list[str] | None, typer.Option(metavar="NAME=V,V", help="With hyperparameters: values of an argument")]
 Random = Annotated[int | None, typer.Option(help="With hyperparameters: so many random points")]
+Corrupted = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="DIR", help="Published copies (CIFAR-10-C, ImageNet-C, ...) instead of generating; may be repeated"),
+]
+Frost = Annotated[str | None, typer.Option(metavar="DIR", help="Photographs of frost for the generator, or imagecorruptions")]
 Format = Annotated[str, typer.Option("--format", help="md, csv or latex")]
 
 
@@ -87,6 +93,8 @@ def run(
     objective: Objective = None,
     grid: Grid = None,
     random: Random = None,
+    corrupted: Corrupted = None,
+    frost: Frost = None,
     format: Format = "md",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
@@ -94,7 +102,7 @@ def run(
     require(jobs >= 1, "--jobs", "at least 1", jobs)
     require(threads is None or threads >= 1, "--threads", "at least 1", threads)
     require(processes >= 1, "--processes", "at least 1", processes)
-    chosen, cells = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code)
+    chosen, cells, origins = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     if root is None and needs_root(chosen):
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
     if format not in FORMATS:
@@ -109,10 +117,11 @@ def run(
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
     flags |= {"results": folder.as_posix(), "objective": objective, "grid": grid, "random": random, "allow-code": allow_code}
+    flags |= origin_flags(corrupted, frost)
     whole = cells_of(chosen, root)  # --only chooses what is computed and printed; the files are of the whole study
     title = Path(name).stem if objective is None else f"{Path(name).stem}-{objective.replace(':', '.')}"
     save = partial(save_tables, title, command_of(name, flags), chosen, whole, Results(folder))
-    options: dict[str, Any] = {"threads": each, "device": device, "processes": processes}
+    options: dict[str, Any] = {"threads": each, "device": device, "processes": processes, "origins": origins}
     report = run_study(cells, used, Results(folder), work_path, save=save, progress=not quiet, **options)
     if not quiet:
         print(text_of(chosen, cells, Results(folder), format), end="")
@@ -133,11 +142,13 @@ def show(
     objective: Objective = None,
     grid: Grid = None,
     random: Random = None,
+    corrupted: Corrupted = None,
+    frost: Frost = None,
     format: Format = "md",
     page: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw the table and its differences as a page")] = None,
 ) -> None:
     """Print the table of what is finished, without computing anything."""
-    chosen, cells = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code)
+    chosen, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     measured = require_results(results or Path("studies") / scale)
     flag.check_output(page, "--page")
     print(text_of(chosen, cells, measured, format), end="")
@@ -145,6 +156,7 @@ def show(
         folder = "DIR" if needs_root(chosen) else None
         flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": measured.folder.as_posix()}
         flags |= {"objective": objective, "grid": grid, "random": random, "allow-code": allow_code}
+        flags |= origin_flags(corrupted, frost)
         about = {"command": command_of(name, flags), "published": published_apart(chosen)}
         shown = as_plain(build_table(chosen, cells, measured, cells_of(chosen)))
         shown["notes"] += [chosen.note] if chosen.note else []
@@ -164,10 +176,12 @@ def status(
     objective: Objective = None,
     grid: Grid = None,
     random: Random = None,
+    corrupted: Corrupted = None,
+    frost: Frost = None,
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
 ) -> None:
     """Which cells are finished, begun, or still to do."""
-    _, cells = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code)
+    _, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     folder = results or Path("studies") / scale
     work_path, finished = (work or folder.parent / ".study-work"), Results(folder)
     rows = [state_of(cell, finished, work_path) for cell in cells]
@@ -189,8 +203,10 @@ def prepare(
     grid: Sequence[str] | None,
     random: int | None,
     allow_code: bool,
-) -> tuple[Study, list[Cell]]:
-    """The study and its cells as the flags ask for them."""
+    corrupted: Sequence[Path] | None = None,
+    frost: str | None = None,
+) -> tuple[Study, list[Cell], Origins]:
+    """The study and its cells as the flags ask for them, and where its corrupted copies are."""
     changes: dict[str, Any] = {}
     if seeds is not None:
         require(seeds >= 1, "--seeds", "at least 1", seeds)
@@ -204,10 +220,16 @@ def prepare(
         methods = grid_methods(target, values) if random is None else random_methods(target, values, random)
         changes |= {"methods": methods, "baseline": None, "seeds_of": {}}
         chosen = read_study(name, scale, changes, allow_code=allow_code)
+    chosen, origins = with_origins(name, chosen, corrupted or [], frost)
     axes: dict[str, list[str]] = {}
     for axis, names in map(parse_only, wanted or []):
         axes.setdefault(axis, []).extend(names)
-    return chosen, only(cells_of(chosen, root), axes)
+    return chosen, only(cells_of(chosen, root), axes), origins
+
+
+def origin_flags(corrupted: Sequence[Path] | None, frost: str | None) -> dict[str, Any]:
+    """The folders of copies in a command that others may repeat: by their names, which are part of a cell's."""
+    return {"corrupted": [path.resolve().name for path in corrupted or []] or None, "frost": frost and Path(frost).name}
 
 
 def parse_only(text: str) -> tuple[str, list[str]]:

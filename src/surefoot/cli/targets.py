@@ -57,7 +57,8 @@ def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict
         raise SurefootError("--data must be given with --model and --import.")
     if source.model is not None:
         model_options = {**normalisation, **flag.given(stem=source.stem)}
-        return from_name(source.model, source.checkpoint, source.pretrained, source.data, data_options, model_options)
+        tag = flag.parse_tag(source.pretrained)
+        return from_name(source.model, source.checkpoint, tag, source.data, data_options, model_options)
     return from_import(source.import_ or "", source.data, data_options, normalisation)
 
 
@@ -103,7 +104,7 @@ def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any
 def from_name(
     model: str,
     checkpoint: Path | None,
-    pretrained: bool,
+    pretrained: bool | str,
     data: str,
     options: dict[str, Any],
     model_options: dict[str, Any],
@@ -114,7 +115,7 @@ def from_name(
     dataset = load_data(data, **options, model=settings_of(model, pretrained))
     if checkpoint is None:  # with the head that was published, not a new one that fits the data
         sizes: dict[str, Any] = {"image_size": dataset.image_size, "channels": dataset.channels}
-        loaded = load_model(model, **sizes, pretrained=True, seed=0, **model_options).eval()
+        loaded = load_model(model, **sizes, pretrained=pretrained, seed=0, **model_options).eval()
         if loaded.num_classes != dataset.num_classes:
             said = f"The weights of '{model}' are for {loaded.num_classes} classes, and the data have {dataset.num_classes}"
             raise SurefootError(f"{said}: say which is which with --class-map, or give --checkpoint.")

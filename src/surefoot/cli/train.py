@@ -50,7 +50,9 @@ def train(
     processes: Annotated[int, typer.Option(help="Processes on this machine, each with its share of a batch")] = 1,
     tracker: Annotated[str | None, typer.Option(help="tensorboard, or another of accelerate's trackers")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides weights, order and noise [default: 0]")] = None,
-    pretrained: Annotated[bool, typer.Option("--pretrained", help="Start from the model's published weights")] = False,
+    pretrained: Annotated[
+        str | None, typer.Option(metavar="[TAG]", help="Start from published weights: the default ones, or those of a tag")
+    ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Start from these weights")] = None,
     reading: flag.DataFlags,
     fraction: Annotated[float | None, typer.Option(help="A stratified share of the training images")] = None,
@@ -73,7 +75,7 @@ def train(
     sections = {
         "data": {**reading.options(), **flag.given(fraction=fraction)},
         "model": flag.given(
-            pretrained=pretrained,
+            pretrained=flag.parse_tag(pretrained),
             checkpoint=checkpoint,
             stem=stem,
             mean=flag.parse_channels("--mean", mean),
@@ -112,8 +114,10 @@ def train(
     if json_:
         print(json.dumps({"folder": str(output), **last}))
     elif not quiet:
-        accuracy, ece = last["validation_accuracy"], last["validation_ece"]
-        print(f"validation accuracy {accuracy:.1%}, ECE {ece:.1%}; run written to {output}")
+        judged = f"loss {last['loss']:.3f}, no validation images"
+        if "validation_accuracy" in last:
+            judged = f"validation accuracy {last['validation_accuracy']:.1%}, ECE {last['validation_ece']:.1%}"
+        print(f"{judged}; run written to {output}")
         print(f"next: surefoot audit {output}{' --allow-code' if code_in(checked.objective) else ''}")
 
 

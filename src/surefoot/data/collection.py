@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from ..errors import SurefootError, UnknownName
+from ..errors import SurefootError, UnknownName, require
 from ..files import read_json, read_text
 from ..seeds import generator
 from ..types import Labels
@@ -96,8 +96,9 @@ def renumber_classes(own: Sequence[str], class_map: str | Path | None) -> tuple[
     return tuple(numbers), [numbers[name] for name in own]
 
 
-WHOLE = {"train": 0.5, "calibration": 0.1, "validation": 0.1, "test": 0.3}
-CARVED = {"calibration": 0.1, "validation": 0.1}  # shares of the training images, where these splits are not given
+TEST_SHARE = 0.3  # of all images, where there is no division
+HELD_OUT = {"calibration": 0.1, "validation": 0.1}  # shares of the training images, where these splits are not given
+Shares = Mapping[str, float | None]  # for each name of HELD_OUT; None is the share there
 
 
 class Source(Protocol):
@@ -177,22 +178,51 @@ def consecutive_indices(counts: dict[str, int]) -> dict[str, Tensor]:
     return {name: torch.arange(start, end) for name, start, end in zip(counts, ends, ends[1:], strict=False)}
 
 
-def assign_splits(labels: Labels, given: dict[str, Tensor], seed: int) -> dict[str, Tensor]:
+def held_out_shares(given: Mapping[str, Any], wanted: Shares) -> dict[str, float]:
+    """What to take from the training images for each split that is not given.
+
+    A share for a split that the publisher gave is refused, and so is one where there are no training images to take it from.
+    """
+    for name, share in wanted.items():
+        require(share is None or 0 <= share < 1, name, "at least 0 and below 1", share)
+        if share and name in given:
+            raise SurefootError(f"{name} must be 0 or left out, since the data have their own {name} split, got {share:g}.")
+        if share and given and "train" not in given:
+            raise SurefootError(f"{name} must be 0 or left out, since the data have no training images, got {share:g}.")
+    shares = {}
+    for name, usual in HELD_OUT.items():
+        share = wanted.get(name)
+        if name not in given:
+            shares[name] = usual if share is None else share
+    most = 1 if given else 1 - TEST_SHARE
+    require(sum(shares.values()) < most, " + ".join(shares), f"below {most:g}", sum(shares.values()))
+    return shares
+
+
+def assign_splits(labels: Labels, given: Mapping[str, Tensor], seed: int, wanted: Shares) -> dict[str, Tensor]:
     """Indices of train, calibration, validation and test, disjoint whatever the publisher gave.
 
-    Nothing given: 50, 10, 10 and 30 % of each class. Train and validation only: validation is the test split, as in ImageNet.
-    Calibration and validation that are not given are each a tenth of the training images. Test only: the rest is empty.
+    `given` is what `publisher_splits` made of it. Nothing given: 30 % of each class are test. Calibration and validation that
+    are not given are shares of the training images (of all images, where there is no division), a tenth each unless `wanted`
+    says otherwise. Test only: the rest is empty.
     """
-    if not given:
-        return stratified_split(labels, WHOLE, seed)
-    parts = {name: indices for name, indices in given.items() if len(indices)}
-    if "test" not in parts and "validation" in parts:
-        parts["test"] = parts.pop("validation")
-    if "train" in parts:
-        carved = {name: share for name, share in CARVED.items() if name not in parts}
-        pool = parts["train"]
-        shares = stratified_split(labels[pool], {"train": 1 - sum(carved.values()), **carved}, seed)
-        parts |= {name: pool[chosen] for name, chosen in shares.items()}
+    shares = held_out_shares(given, wanted)
+    parts = dict(given)
+    if not given or "train" in given:
+        pool = given.get("train", torch.arange(len(labels)))
+        rest = {} if given else {"test": TEST_SHARE}
+        train = round(1 - sum(rest.values()) - sum(shares.values()), 12)
+        positive = {name: share for name, share in {"train": train, **shares, **rest}.items() if share}
+        chosen = stratified_split(labels[pool], positive, seed)
+        parts |= {name: pool[indices] for name, indices in chosen.items()}
     if "test" not in parts and "train" in parts:
         raise SurefootError("The data have no test split: add a 'test' or 'val' folder, or leave out the division.")
     return {name: parts.get(name, torch.empty(0, dtype=torch.long)) for name in SPLITS}
+
+
+def publisher_splits(given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The splits that have images; with train and validation only, validation is the test split, as in ImageNet."""
+    parts = {name: indices for name, indices in given.items() if len(indices)}
+    if "test" not in parts and "validation" in parts:
+        parts["test"] = parts.pop("validation")
+    return parts

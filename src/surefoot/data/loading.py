@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ..registry import Registry
 from ..types import Labels
 from .arrays import load_npz
 from .choosing import stratified_indices
-from .collection import Arrays, Collection, assign_splits, files_of, stratified_split
+from .collection import Arrays, Collection, Shares, assign_splits, files_of, publisher_splits, stratified_split
 from .dataset import Dataset, Split, TensorSplit
 from .fetching import has_reader, is_stream
 from .folders import load_folder, load_labelled_folder
@@ -54,6 +55,8 @@ def load_data(
     crop_pct: float | None = None,
     interpolation: str | None = None,
     model: str | ModelSettings | None = None,
+    calibration: float | None = None,
+    validation: float | None = None,
     fraction: float = 1.0,
     max_images: int | None = None,
     memory_gib: float = 2.0,
@@ -65,8 +68,10 @@ def load_data(
 
     Sizes: what you say (`image_size`, `crop_pct`, `interpolation`) wins; images that all have one size of at most 64 px are
     left as they are; others follow the settings of `model`, if one is named.
-    Splits: the publisher's where there are any; what is missing is taken from the training images, stratified, by `seed`.
-    `fraction` keeps a stratified share of the training split, `max_images` a stratified number of test images.
+    Splits: the publisher's where there are any; what is missing is taken from the training images, stratified, by `seed`:
+    the shares `calibration` and `validation`, 0 allowed, a tenth each if not given.
+    `fraction` keeps a stratified share of the full training set, those held out included, or, where neither share is given,
+    of the images that are left. `max_images` keeps a stratified number of test images.
     Sets that need more than `memory_gib` as bytes are read by `workers` while the model computes.
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
@@ -75,6 +80,7 @@ def load_data(
     root, labels, class_map = (None if path is None else os.fspath(path) for path in (root, labels, class_map))
     given = {key: value for key, value in locals().items() if key not in ("given", "model")}
     given["image_size"] = list(image_size) if isinstance(image_size, tuple) else image_size
+    shares = {"calibration": calibration, "validation": validation}
     settings = settings_of(model) if isinstance(model, str) else model
     workers = min(os.cpu_count() or 1, 8) if workers is None else workers
     if labels is not None and (has_reader(name) or name.endswith(".npz")):
@@ -83,7 +89,7 @@ def load_data(
         if fraction < 1 or max_images is not None:
             raise SurefootError(f"fraction and max_images need labels known ahead, and '{name}' is a stream.")
         wanted = choose_preprocessing(None, image_size, crop_pct, interpolation, settings)
-        return replace(load_iterable(name, root, class_map, wanted, seed), source=given)
+        return replace(load_iterable(name, root, class_map, wanted, seed, shares), source=given)
     collection = open_collection(name, root, download, labels, class_map)
     native = collection.source.common_size()
     certain = isinstance(collection.source, Arrays) or skip_bad_images  # which leaves out what has another size
@@ -92,9 +98,11 @@ def load_data(
     assert size is not None
     given |= {"image_size": list(size), "crop_pct": preprocessing.crop_pct if preprocessing else 1.0}  # as it was resolved
     given["interpolation"] = preprocessing.interpolation if preprocessing else interpolation
-    by_split = assign_splits(collection.labels, collection.given, seed)
+    own = publisher_splits(collection.given)
+    by_split = assign_splits(collection.labels, own, seed, shares)
     if fraction < 1:
-        by_split["train"] = stratified_share(by_split["train"], collection.labels, fraction, seed)
+        share = share_of_what_is_left(fraction, by_split, own, shares)
+        by_split["train"] = stratified_share(by_split["train"], collection.labels, share, seed)
     if max_images is not None and max_images < len(by_split["test"]):
         by_split["test"] = by_split["test"][stratified_indices(collection.labels[by_split["test"]], max_images, seed)]
     total = sum(map(len, by_split.values())) * collection.channels * math.prod(size)
@@ -170,6 +178,20 @@ def in_memory(pictures: Pictures, collection: Collection, indices: Tensor, skip:
     left_out = int((~good).sum())
     images = images[good] if left_out else images
     return TensorSplit(images, collection.labels[indices[good]], indices[good], files_of(collection.source)), left_out
+
+
+def share_of_what_is_left(fraction: float, by_split: dict[str, Tensor], own: Container[str], shares: Shares) -> float:
+    """A fraction of the full training set as a share of the images that are left to train on.
+
+    With no share given it is one of those already, so that runs of earlier versions keep their images.
+    """
+    if all(share is None for share in shares.values()):
+        return fraction
+    left = len(by_split["train"])
+    full = left + sum(len(by_split[name]) for name in shares if name not in own)
+    most = left / max(full, 1)
+    require(fraction <= most, "fraction", f"1, or at most the {most:g} that is left to train on", fraction)
+    return fraction / most if left else fraction
 
 
 def stratified_share(indices: Tensor, labels: Labels, share: float, seed: int) -> Tensor:

@@ -66,12 +66,25 @@ def timm_config(name: str, pretrained: bool | str = False) -> dict[str, Any]:
     return dict(timm.get_pretrained_cfg(tagged_name(name, pretrained)).to_dict())
 
 
+def weights_tag(name: str, pretrained: bool | str) -> bool | str:
+    """The tag of the weights that `pretrained` means for this model, so that a recipe says which they were.
+
+    True is the library's default of today. What has no tags (ours, a model on the hub) keeps True.
+    """
+    if not pretrained or name in OWN or name.startswith(HUB):
+        return pretrained
+    if name.startswith(TORCHVISION):
+        return str(torchvision_weights(name, pretrained).name)
+    return str(timm_config(name, pretrained).get("tag") or "") or pretrained
+
+
 def tagged_name(name: str, pretrained: bool | str = False) -> str:
-    """The timm name with its weights' tag, from the name or from `pretrained`."""
+    """The timm name with its weights' tag, from the name or from `pretrained`, which may repeat the name before the tag."""
     from timm.models import get_arch_pretrained_cfgs
 
     architecture, tag = split_name(name)
     if isinstance(pretrained, str):
+        pretrained = pretrained.removeprefix(f"{architecture}.")
         if tag and tag != pretrained:
             raise SurefootError(f"pretrained must be '{tag}' as in the name '{name}', got '{pretrained}'.")
         tag = pretrained

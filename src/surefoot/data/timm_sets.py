@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import SurefootError
 from ..seeds import generator
 from ..types import Batch
-from .collection import CARVED, consecutive_indices, read_class_map, renumber_classes
+from .collection import Shares, consecutive_indices, held_out_shares, read_class_map, renumber_classes
 from .dataset import Dataset, to_pixels
 from .fetching import check_label, check_package, refuse_remote_shards
 from .folders import AUGMENTATION
@@ -128,7 +128,7 @@ def as_batch(items: list[tuple[Tensor, int, int]], device: torch.device | str) -
 
 
 def load_iterable(
-    name: str, root: str | None, class_map: str | None, preprocessing: Preprocessing | None, seed: int
+    name: str, root: str | None, class_map: str | None, preprocessing: Preprocessing | None, seed: int, wanted: Shares
 ) -> Dataset:
     """A stream: its length must be known, its classes come from the reader or the class map."""
     assert preprocessing is not None  # the size of a stream's images is never known
@@ -142,8 +142,8 @@ def load_iterable(
     called = {split: getattr(getattr(reader, "split_info", None), "name", "") or split for split, reader in readers.items()}
     draw = torch.rand(lengths.get("train", 0), generator=generator(seed, "split"))
     shares, used = {}, 0.0
-    for split, share in CARVED.items():
-        if split not in readers and "train" in readers:
+    for split, share in held_out_shares(readers, wanted).items():
+        if "train" in readers:
             shares[split] = (draw >= used) & (draw < used + share)
             used += share
     shares["train"] = draw >= used

@@ -112,5 +112,7 @@ def linear_probe(
             labels.append(batch.labels.to(weight.device))
         return torch.cat(features), torch.cat(labels)
 
+    for name in ("train", "validation", "test"):
+        require(len(getattr(data, name)) > 0, f"images of {name}", "at least 1", 0)
     splits = [collect(split) for split in ("train", "validation", "test")]
     return probe_features(splits[0], splits[1], splits[2], data.num_classes, strengths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,7 @@ class Context:
     calibrate_on: str | Predictions = CROSS_FIT
     allow_leakage: bool = False
     copies: ArrayCopies | FolderCopies | None = None
+    published: Mapping[str, ArrayCopies | FolderCopies] = field(default_factory=dict)  # a study's copies, by their origin
     space: nn.Module | None = None
     recipe: Recipe | None = None
     objective: Objective | None = None

@@ -15,8 +15,8 @@ from ..corruptions.engine import GENERATOR, corrupt
 from ..corruptions.families import ALEXNET, COMMON15, CORRUPTIONS, EVERY_FAMILY, FAMILIES, is_fair
 from ..corruptions.families import NAMES as ALL
 from ..corruptions.noise import add_gaussian_noise, add_uniform_noise
-from ..corruptions.published import SEVERITIES, CopyReader, corrupted
-from ..errors import UnknownName, require
+from ..corruptions.published import SEVERITIES, ArrayCopies, CopyReader, FolderCopies, corrupted
+from ..errors import SurefootError, UnknownName, require
 from ..intervals import Estimate
 from ..types import Batch, Images
 from .base import Change, Condition, Measurement, Rows, Summary, Table
@@ -25,6 +25,7 @@ from .scores import BINS, SCORES, Scored, mean_over, pooled_bins, score
 if TYPE_CHECKING:
     from .context import Context
 
+GENERATED = "generated"
 NOISES = {"gaussian": add_gaussian_noise, "uniform": add_uniform_noise}
 OCCLUSIONS = {  # discriminative-noise Table 4: the corruptions of each, and whether noise comes on top
     "occlusion": ("occlusion", False),
@@ -38,11 +39,15 @@ OCCLUSIONS = {  # discriminative-noise Table 4: the corruptions of each, and whe
 
 @dataclass(frozen=True)
 class Corrupted(Change):
-    """A corruption at a severity, from the user's own copies where there are any; `draw` counts further draws."""
+    """A corruption at a severity, from the user's own copies where there are any; `draw` counts further draws.
+
+    `own` are the copies of this condition, where they are not those of the context.
+    """
 
     corruption: str
     severity: float
     draw: int = 0
+    own: ArrayCopies | FolderCopies | None = None
 
     @property
     def name(self) -> str:
@@ -51,24 +56,26 @@ class Corrupted(Change):
     def images(self, context: Context, batch: Batch) -> Images:
         if not self.is_read(context):
             return corrupt(batch.images, self.corruption, self.severity, seed=context.seed + self.draw, indices=batch.indices)
-        copies = context.copies
+        copies = self.own or context.copies
         assert copies is not None
-        reader = context.once("copies", lambda: CopyReader.of(context.images, copies))
+        reader = context.once(("copies", copies.folder), lambda: CopyReader.of(context.images, copies))
         return reader.read(self.corruption, int(self.severity), context.rows_at(batch.indices)).to(batch.images)
 
     def is_read(self, context: Context) -> bool:
         """Whether the user has copies of it."""
-        return context.copies is not None and self.corruption in context.copies.names and self.severity in SEVERITIES
+        copies = self.own or context.copies
+        return copies is not None and self.corruption in copies.names and self.severity in SEVERITIES
 
     def origin(self, context: Context) -> str:
         """Whether the pictures are generated or read, and from where."""
-        if context.copies is not None and self.is_read(context):
-            return f"read from {context.copies.folder}"
+        copies = self.own or context.copies
+        if copies is not None and self.is_read(context):
+            return f"read from {copies.folder}"
         return f"generated with seed {context.seed}"
 
     def check(self, context: Context) -> None:
         if self.is_read(context) and self.severity == SEVERITIES[0]:
-            corrupted(context.images, self.corruption, self.severity, copies=context.copies)
+            corrupted(context.images, self.corruption, self.severity, copies=self.own or context.copies)
 
 
 @dataclass(frozen=True)
@@ -171,6 +178,7 @@ class Corruptions(Measurement):
     also the errors divided by AlexNet's and their mean, mCE. `each` adds the accuracy under every corruption to a study's
     table, `images_per_bin` the RMS error over bins of so many images: the mean over cells, and pooled.
     `generator` is the version of the corruptions: results of an earlier one can be shown but not computed again.
+    `origin` names the copies that a study reads (its folder is the context's business); their names need not be ours.
     """
 
     part = "corruptions"
@@ -184,24 +192,31 @@ class Corruptions(Measurement):
         each: bool = False,
         generator: int = GENERATOR,
         images_per_bin: int | None = None,
+        origin: str = GENERATED,
     ) -> None:
         require(images_per_bin is None or images_per_bin >= 1, "images_per_bin", "at least 1", images_per_bin)
         require(generator == GENERATOR, "generator", f"{GENERATOR}, the corruptions of this version", generator)
         require(len(names) > 0 and len(severities) > 0, "names and severities", "at least one", (names, severities))
-        for name in names:
+        for name in names if origin.startswith(GENERATED) else ():
             for link in name.split("+"):
                 CORRUPTIONS.load(link)
         self.names, self.severities, self.max_images, self.bins, self.each = names, severities, max_images, bins, each
         self.images_per_bin = images_per_bin
+        self.origin = origin
 
-    def cells(self) -> list[Corrupted]:
-        return [Corrupted(name, severity) for name in self.names for severity in self.severities]
+    def cells(self, context: Context) -> list[Corrupted]:
+        copies = None
+        if not self.origin.startswith(GENERATED):
+            if self.origin not in context.published:
+                raise SurefootError(f"The corrupted copies '{self.origin}' are not at hand: give their folder (--corrupted).")
+            copies = context.published[self.origin]
+        return [Corrupted(name, severity, own=copies) for name in self.names for severity in self.severities]
 
     def conditions(self, context: Context) -> Sequence[Condition]:
-        return self.cells()
+        return self.cells(context)
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        cells = self.cells()
+        cells = self.cells(context)
         rows = [table.rows(cell.name, self.max_images) for cell in cells]
         scored = score(rows, SCORES, context, self.bins)
         scaled: Sequence[Scored | None] = [None] * len(cells)

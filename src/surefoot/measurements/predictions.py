@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..calibration.bins import adaptive_rms
 from ..calibration.bootstrap import mean_estimate
 from ..calibration.scoring import estimates
-from ..calibration.temperature import fit_temperature, scale_features
+from ..calibration.temperature import divided, fit_temperature, scale_features
 from ..errors import SurefootError, require
 from ..types import Predictions
 from .base import Measurement, Rows, Summary, Table
@@ -77,13 +78,22 @@ class Clean(Measurement):
 
 
 class Temperature(Measurement):
-    """Scores after the temperature that the calibration split asks for (macs Table 4)."""
+    """Scores after the temperature that the calibration split asks for (macs Table 4).
+
+    Without such a split each half of the images is scored with the temperature of the other, and their mean is reported.
+    """
 
     def __init__(self, bins: int = BINS) -> None:
         self.bins = bins
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        fitted = fit_temperature(calibration_of(context))
+        if context.held_out is None:
+            crossed = context.temperatures
+            require(crossed is not None, "images to cross-fit a temperature on", "at least 2", len(context.clean))
+            assert crossed is not None
+            after, temperature = divided(context.clean, crossed.temperatures), fmean(fit.temperature for fit in crossed.fits)
+            return Summary({"temperature": temperature, **scores_of(context, after, self.bins)})
+        fitted = fit_temperature(context.held_out)
         return Summary({"temperature": fitted.temperature, **scores_of(context, fitted.calibrate(context.clean), self.bins)})
 
 
@@ -94,6 +104,8 @@ class Validation(Measurement):
         self.bins = bins
 
     def run(self, context: Context) -> Any:
+        if len(context.data.validation) == 0:
+            raise SurefootError("This needs a validation split (data.validation), and there is none here.")
         return scores_of(context, context.predictions_on(context.data.validation, "validation"), self.bins)
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
@@ -118,5 +130,5 @@ def calibration_of(context: Context) -> Predictions:
     """Predictions on images that the test never sees."""
     predictions = context.held_out
     if predictions is None:
-        raise SurefootError("This needs predictions on a calibration split, and temperatures are cross-fitted here.")
+        raise SurefootError("This needs a calibration split (data.calibration), and there is none here.")
     return predictions

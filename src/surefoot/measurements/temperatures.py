@@ -10,6 +10,7 @@ from torch import Tensor
 from ..calibration.scoring import Scores, scores
 from ..calibration.temperature import Temperature, cross_fit_temperature, divided, fit_temperature
 from ..data.collection import SPLITS
+from ..data.dataset import Dataset
 from ..errors import SurefootError, UnknownName
 from ..intervals import Estimate
 from ..types import Predictions
@@ -42,6 +43,11 @@ class Source:
     images: int
     fits: tuple[Temperature, ...]
     temperatures: Tensor
+
+
+def source_in(data: Dataset) -> str:
+    """The calibration split, or cross-fitting where nothing was held out for it."""
+    return "calibration" if len(data.calibration) else CROSS_FIT
 
 
 def check_source(calibrate_on: str | Predictions) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from ..data.settings import ModelSettings, settings_of
+from ..data.settings import ModelSettings, settings_of, weights_tag
 from ..errors import SurefootError, UnknownName, require
 from ..seeds import global_seed
 from .building import MODELS, build_module, change_head, has_fixed_size, outline_of
@@ -57,7 +57,7 @@ def load_model(
     """Build a classifier; what is not given comes from the data, and else from the model's own settings.
 
     `name` is ours, one of timm's (`resnet50`, `resnet50.a1_in1k`), `torchvision/NAME` or `hf-hub:OWNER/NAME`.
-    `pretrained` may be the tag of the weights.
+    `pretrained` may be the tag of the weights (`tv_in1k`, `IMAGENET1K_V2`); `source` names it, also where it is the default.
     `stem="auto"` fits the first layers to images of 64 px and below, but keeps those of pretrained weights and enlarges the
     images instead; `"imagenet"` leaves the model alone; `"enlarge"` brings images to the model's own size inside it.
     `feature_dim` puts a feature space of that many dimensions before the head, and a ReLU before that if `rectified`.
@@ -85,6 +85,7 @@ def load_model(
         image_size = data.image_size if image_size is None else image_size
         channels = data.channels if channels is None else channels
     settings = settings_of(name, pretrained)
+    pretrained = source["pretrained"] = weights_tag(name, pretrained)
     size = pair(settings.image_size if image_size is None else image_size)
     channels = 3 if channels is None else channels
     require(num_classes is None or num_classes >= 2, "num_classes", "at least 2", num_classes)

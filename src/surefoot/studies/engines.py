@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Protocol
@@ -42,6 +42,7 @@ class Job:
     threads: int = 1
     device: str = "auto"
     processes: int = 1
+    origins: dict[str, str] = field(default_factory=dict)  # folders of corrupted copies or of frost, by the name of the origin
 
     @property
     def log(self) -> Path:

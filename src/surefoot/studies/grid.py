@@ -11,6 +11,7 @@ from typing import Any
 from ..auditing.audit import audit
 from ..auditing.result import Audit
 from ..files import inside
+from ..measurements.temperatures import source_in
 from ..metrics import path_label
 from ..training.recipes import Recipe
 from ..types import Estimate
@@ -59,4 +60,4 @@ def run_grid(
         data = recipe.load_data()
         options: dict[str, Any] = {"seed": recipe.seed, "device": device, "output": folder, "progress": progress}
         options["provenance"] = {"recipe": recipe.to_yaml()}
-        yield name, audit(run.predictor, data, name=name, calibrate_on="calibration", **options)
+        yield name, audit(run.predictor, data, name=name, calibrate_on=source_in(data), **options)

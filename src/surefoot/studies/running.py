@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElapsedColumn
 
@@ -35,13 +36,12 @@ class Report:
         return [outcome for outcome in self.outcomes if not outcome.ok]
 
 
-def plan(cells: list[Cell], results: Results, work: Path, threads: int, device: str, processes: int) -> list[Job]:
+def plan(cells: list[Cell], results: Results, work: Path, **resources: Any) -> list[Job]:
     """The jobs that are left; cells that share a recipe are one job."""
     jobs: dict[str, Job] = {}
     for cell in cells:
         missing = results.missing(cell)
         if missing and cell.name not in jobs:
-            resources = {"threads": threads, "device": device, "processes": processes}
             jobs[cell.name] = job_of(cell, missing, results.folder, work, **resources)
     return list(jobs.values())
 
@@ -55,17 +55,20 @@ def run_study(
     threads: int = 1,
     device: str = "auto",
     processes: int = 1,
+    origins: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = logger.info,
     save: Callable[[], None] = lambda: None,
     progress: bool = False,
 ) -> Report:
     """Compute what is missing; a cell that fails is reported with its log and stops no other.
 
-    `save` is called at first and whenever a cell has ended, so that a study which is stopped leaves its tables.
+    `origins` are the folders of corrupted copies. `save` is called at first and whenever a cell has ended, so that a study that
+    is stopped leaves its tables.
     """
     if work.resolve().is_relative_to(results.folder.resolve()):
         raise SurefootError(f"work must be outside of the results, got '{work}' in '{results.folder}'.")
-    todo = plan(cells, results, work, threads, device, processes)
+    resources = {"threads": threads, "device": device, "processes": processes, "origins": dict(origins or {})}
+    todo = plan(cells, results, work, **resources)
     names = {cell.name: title_of(cell) for cell in cells}
     count = len({cell.name for cell in cells})
     tell(f"{count} cell{'s' * (count != 1)}, {count - len(todo)} finished before, {len(todo)} to do")

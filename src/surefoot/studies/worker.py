@@ -12,7 +12,8 @@ import platform
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -20,9 +21,14 @@ from typing import Any
 import torch
 
 from ..auditing.passes import measure as measured
+from ..corruptions.published import open_copies
+from ..corruptions.weather import frost_photographs
 from ..data.dataset import Dataset
+from ..errors import SurefootError
 from ..measurements.context import Context
+from ..measurements.corruptions import GENERATED
 from ..measurements.registry import build, validation_only
+from ..measurements.temperatures import source_in
 from ..models.classifier import pick_device
 from ..registry import search_current_folder
 from ..training.recipes import Recipe
@@ -64,7 +70,8 @@ def run_job(job: Job) -> list[str]:
         try:
             seen = context.without_test() if name in validation_only() else context
             measurement = build(name, options)
-            metrics = measurement.numbers(measured(seen, measurement, label))
+            with frost_of(job, options):
+                metrics = measurement.numbers(measured(seen, measurement, label))
         except Exception:
             traceback.print_exc()
             failed.append(label)
@@ -94,8 +101,20 @@ def context_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Contex
         model, objective = recipe.build_model(data).eval(), recipe.build_objective()
         predictor = model
     known: dict[str, Any] = {"recipe": recipe, "objective": objective, "space": model}
-    known |= {"trainer": Beside(work, job.data_label, str(device)), "calibrate_on": "calibration", "intervals": 0}
+    known |= {"trainer": Beside(work, job.data_label, str(device)), "calibrate_on": source_in(data), "intervals": 0}
+    copies = {origin: folder for origin, folder in job.origins.items() if not origin.startswith(GENERATED)}
+    known["published"] = {origin: open_copies(folder, data.class_names) for origin, folder in copies.items()}
     return Context(predictor.to(device), data, data.test, device, seed=SAMPLE_SEED, **known)
+
+
+def frost_of(job: Job, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """Photographs of frost for a measurement that names them; else our own texture."""
+    origin = options.get("origin", GENERATED)
+    if origin == GENERATED or not origin.startswith(GENERATED):
+        return nullcontext()
+    if origin not in job.origins:
+        raise SurefootError(f"The photographs of '{origin}' are not at hand: give their folder (--frost).")
+    return frost_photographs(job.origins[origin])
 
 
 def versions() -> dict[str, str]:

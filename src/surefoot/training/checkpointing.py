@@ -70,7 +70,9 @@ class History:
         if self._accelerator.trackers:
             self._accelerator.log(record, step=record["epoch"])
         shown = "  ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in parts.items() if name != "loss")
-        judged = f"validation {measured['validation_accuracy']:.1%}, ECE {measured['validation_ece']:.1%}"
+        judged = f"loss {parts['loss']:.3f}"
+        if "validation_accuracy" in measured:
+            judged = f"validation {measured['validation_accuracy']:.1%}, ECE {measured['validation_ece']:.1%}"
         line = f"epoch {record['epoch']}/{self._total}  {judged}  {images_per_second:.0f} images/s  {shown}"
         self._bar.update(self._task, description=line)
         if self._log and self._bar.disable:  # a log file: a line for each epoch, as it ends

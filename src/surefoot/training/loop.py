@@ -59,7 +59,7 @@ def fit(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Run:
-    """Train `model` in place, validating after each epoch, and leave it in evaluation mode.
+    """Train `model` in place, validating after each epoch if there are images for it, and leave it in evaluation mode.
 
     `objective` may be the name of a method, with its own defaults.
     The same seed gives the same weights. With an `output`, the run can be stopped at any moment and the same call goes on from

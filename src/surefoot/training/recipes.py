@@ -17,7 +17,7 @@ from ..data.collection import SPLITS
 from ..data.dataset import Dataset
 from ..data.fetching import local_data, refuse_remote_model
 from ..data.loading import load_data
-from ..data.settings import ModelSettings, settings_of
+from ..data.settings import ModelSettings, settings_of, weights_tag
 from ..errors import NotFound, SurefootError
 from ..models.classifier import Classifier
 from ..models.loading import load_model
@@ -71,7 +71,7 @@ class Recipe:
             raise SurefootError(f"seed must be a whole number, got {seed!r}.")
         return cls(
             data=_checked("data", parts["data"], load_data, NOT_DATA_OPTIONS),
-            model=_checked("model", parts["model"], load_model, NOT_MODEL_OPTIONS),
+            model=_pinned(_checked("model", parts["model"], load_model, NOT_MODEL_OPTIONS)),
             objective=objective,
             augmentation=None if augmentation is None else check_options("augmentation", Augmentation, augmentation),
             training=training_options(training),
@@ -213,3 +213,8 @@ def _checked(section: str, given: Section | None, target: Any, leave_out: tuple[
         return None
     options = {key: value for key, value in given.items() if key != "name"}
     return {"name": given["name"], **check_options(section, target, options, leave_out)}
+
+
+def _pinned(model: Section | None) -> Section | None:
+    """The model with its weights by their tag: `true` would be other weights when the library has another default."""
+    return model and {**model, "pretrained": weights_tag(model["name"], model["pretrained"])}

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ..calibration.calibrators import Calibrator, load_calibrator
 from ..calibration.guarantees import Answers, Guarantees, load_guarantees
+from ..data.settings import HUB, TORCHVISION, tagged_name
 from ..errors import NotFound, SurefootError
 from ..files import inside, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
@@ -208,8 +209,10 @@ def without_weights(recipe: Recipe) -> dict[str, Any]:
     """Options that build the same model without fetching weights; a timm tag stays in the name, since it decides the size."""
     section = recipe.model or {}
     tag = section.get("pretrained")
-    tagged = isinstance(tag, str) and not section["name"].startswith(("torchvision/", "hf-hub:"))
-    return {"checkpoint": None, "pretrained": False} | ({"name": f"{section['name']}.{tag}"} if tagged else {})
+    bare = {"checkpoint": None, "pretrained": False}
+    if not isinstance(tag, str) or section["name"].startswith((TORCHVISION, HUB)):
+        return bare
+    return bare | {"name": tagged_name(section["name"], tag)}
 
 
 def read_sizes(path: Path) -> dict[str, Any]:

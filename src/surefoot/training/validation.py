@@ -36,13 +36,18 @@ def check_arguments(
         raise UnknownName("keep", keep, KEEP)
     if model.num_classes != data.num_classes:
         raise SurefootError(f"The model has {model.num_classes} classes and the data {data.num_classes}.")
-    if len(data.train) < 2 or len(data.validation) == 0:
-        sizes = f"got {data.train} and {data.validation}"
-        raise SurefootError(f"Training needs at least 2 images to train on and 1 to validate on, {sizes}.")
+    if len(data.train) < 2:
+        raise SurefootError(f"Training needs at least 2 images to train on, got {data.train}.")
+    if len(data.validation) == 0:
+        for argument, asked in (("patience", patience is not None), ("keep='best'", keep == "best")):
+            if asked:
+                raise SurefootError(f"{argument} needs validation images, and the data have none (data.validation).")
 
 
 def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch.device) -> Epoch:
-    """Accuracy and calibration on the validation split."""
+    """Accuracy and calibration on the validation split; nothing where it is empty."""
+    if len(data.validation) == 0:
+        return {}
     try:
         predictions = predict(predictor, data.validation.batches(batch_size), device)
     except NotFiniteScores as error:  # the last update of the epoch broke the weights, where no loss is left to tell
@@ -54,7 +59,9 @@ def validate(predictor: nn.Module, data: Dataset, batch_size: int, device: torch
 
 
 def is_better(history: list[Epoch]) -> bool:
-    """Whether the last epoch has a higher validation accuracy than all before it."""
+    """Whether the last epoch has a higher validation accuracy than all before it; without validation the last is the best."""
+    if "validation_accuracy" not in history[-1]:
+        return True
     return all(history[-1]["validation_accuracy"] > epoch["validation_accuracy"] for epoch in history[:-1])
 
 
