@@ -123,5 +123,5 @@ def test_no_calibration_split(surefoot, trained, here):
     for asked in (["--risk", "0.1"], ["--prediction-sets", "0.9"], []):
         found = surefoot("calibrate", "r", *asked, "--data", "data")
         assert found.code == 2
-        assert "The calibration split has no images to fit on." in found.err
+        assert "The calibration split has no images to fit a calibrator on (data.calibration)." in found.err
         assert found.err.count("\n") == 1
