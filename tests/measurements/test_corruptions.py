@@ -1,7 +1,7 @@
 """Rows of a study about corruptions, noise and occlusions, each by a second implementation, on one small trained model."""
 
 import math
-from statistics import fmean
+from statistics import fmean, stdev
 
 import numpy as np
 import pytest
@@ -147,25 +147,35 @@ def test_occlusions(context, sample):
     images, labels, indices = sample.images, sample.labels, sample.indices
     found = row(context, "occlusions", noise=30, severity=3, draws=2, max_images=COUNT)
 
-    def mean(chain, noise=False):
+    def noisy(pixels, seed):
+        return add_gaussian_noise(pixels, 30 / 255, seed=seed, indices=indices)
+
+    def draws(chain, before=False, after=False):
         values = []
         for seed in (0, 1):
-            changed = corrupt(images, chain, 3, seed=seed, indices=indices)
-            changed = add_gaussian_noise(changed, 30 / 255, seed=seed, indices=indices) if noise else changed
-            values.append(accuracy(context, changed, labels))
-        return fmean(values)
+            changed = corrupt(noisy(images, seed) if before else images, chain, 3, seed=seed, indices=indices)
+            values.append(accuracy(context, noisy(changed, seed) if after else changed, labels))
+        return values
 
-    assert found == pytest.approx(
-        {
-            "accuracy.occlusion": mean("occlusion"),
-            "accuracy.occlusion+noise": mean("occlusion", noise=True),
-            "accuracy.down_up": mean("down_up_sampling"),
-            "accuracy.down_up+occlusion": mean("down_up_sampling+occlusion"),
-            "accuracy.stripes": mean("stripes"),
-            "accuracy.down_up+stripes": mean("down_up_sampling+stripes"),
-        },
-        **CLOSE,
-    )
+    drawn = {
+        "occlusion": draws("occlusion"),
+        "occlusion+noise": draws("occlusion", after=True),
+        "down_up": draws("down_up_sampling"),
+        "down_up+occlusion": draws("down_up_sampling+occlusion"),
+        "stripes": draws("stripes"),
+        "down_up+stripes": draws("down_up_sampling+stripes"),
+    }
+
+    def expected(drawn):
+        means = {f"accuracy.{kind}": fmean(values) for kind, values in drawn.items()}
+        return means | {f"draws.{kind}": stdev(values) for kind, values in drawn.items()}
+
+    assert found == pytest.approx(expected(drawn), **CLOSE)
+    assert drawn["down_up"][0] == drawn["down_up"][1]  # nothing is drawn
+    kinds = ["noise+occlusion", "occlusion+noise"]
+    both = row(context, "occlusions", noise=30, severity=3, draws=2, max_images=COUNT, kinds=kinds)
+    known = {"noise+occlusion": draws("occlusion", before=True), "occlusion+noise": drawn["occlusion+noise"]}
+    assert both == pytest.approx(expected(known), **CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +187,7 @@ def test_occlusions(context, sample):
         ("noise", {"distribution": "gausian"}, "Unknown distribution 'gausian'. Did you mean 'gaussian'?"),
         ("noise", {"draws": 0}, "draws must be at least 1, got 0"),
         ("occlusions", {"draws": 0}, "draws must be at least 1, got 0"),
+        ("occlusions", {"kinds": ["stripe"]}, "Unknown occlusion 'stripe'. Did you mean 'stripes'?"),
     ],
 )
 def test_what_is_refused(name, options, message):

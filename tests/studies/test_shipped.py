@@ -21,6 +21,7 @@ PAPERS = {
     "representation-table": range(1, 11),
 }
 OTHERS = ["main", "hyperparameters", "macs-wins", *(f"representation-figure{number}" for number in (3, 4, 7, 12, 25))]
+OTHERS += [*(f"discriminative-figure{number}-svhn" for number in (8, 9, 10)), "discriminative-figure11-cifar10"]
 
 
 def test_every_table_of_the_papers_is_there():
@@ -118,6 +119,58 @@ def test_settings_of_the_papers():
     assert (magnma["epochs"], magnma["learning_rate"], magnma["decay_epochs"], magnma["keep"]) == (150, 0.1, 50, "best")
     road = training("discriminative-table3", method="discriminative")
     assert (road["epochs"], road["optimiser"], road["learning_rate"], road["keep"]) == (70, "adam", 1e-4, "best")
+
+
+DISCRIMINATIVE = [name for name in study_names() if name.startswith("discriminative")]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", DISCRIMINATIVE)
+def test_the_discriminative_loss_is_as_the_text_and_as_the_authors_have_it(name, scale):
+    """Both with the noise of their data, and alike but for what the code changes."""
+    cells = {cell.labels["method"]: cell.recipe for cell in cells_of(read_study(name, scale)) if cell.seed == 0}
+    if name == "discriminative-table5":  # without noise
+        text, authors = (cells[method].build_objective() for method in ("both", "both, authors"))
+        assert (authors.momentum, authors.regularised, authors.noise_weight) == (0.99, "momentum", 0)
+        assert (text.compact_weight, text.margin_weight) == (authors.compact_weight, authors.margin_weight) == (1, 1)
+        return
+    text, authors = (cells[method].build_objective() for method in ("discriminative", "discriminative-authors"))
+    assert (text.variant, text.compact_weight, text.momentum, text.clip) == ("text", 1, 0.9, False)
+    assert (authors.variant, authors.compact_weight, authors.noise_weight) == ("authors", 0.5, 0.5)
+    assert (authors.momentum, authors.regularised, authors.clip, authors.second_augmentation) == (0.99, "momentum", True, True)
+    assert (text.noise_std, text.distance) == (authors.noise_std, authors.distance)
+    svhn = name in ("discriminative-table2", "discriminative-figure11") or name.endswith("svhn")
+    road = name in ("discriminative-table3", "discriminative-table4")
+    assert text.noise_std == pytest.approx(0.15 if svhn else 40 / 255 if road else 0.06)
+    if "clean-and-noisy" in cells:
+        theirs = cells["clean-and-noisy-authors"].build_objective()
+        assert (theirs.batch_norm, theirs.perturb.clip) == ("together", True)
+        assert theirs.perturb.std == pytest.approx(text.noise_std)
+
+
+@pytest.mark.parametrize("number", [8, 9, 10, 11])
+def test_figures_of_curvature_are_also_of_svhn(number):
+    """At the level of noise of each data set (discriminative-noise Fig. 8 to 11); Fig. 11 of SVHN first."""
+    first, second = (f"discriminative-figure{number}", f"discriminative-figure{number}-{'cifar10' if number == 11 else 'svhn'}")
+    one, other = (read_study(name, "full") for name in (first, second))
+    assert [*one.data, *other.data] == (["svhn", "cifar10"] if number == 11 else ["cifar10", "svhn"])
+    assert one.table == other.table
+    assert (one.place, other.place) == (f"Figure {number}", f"Figure {number}")
+    if number < 10:
+        assert [each.measure["gaussian"]["level"] for each in (one, other)] == [0.06, 0.15]
+
+
+@pytest.mark.parametrize("name", ["discriminative-table3", "discriminative-table4"])
+def test_adam_has_no_weight_decay_in_the_road_tables(name):
+    training = cells_of(read_study(name, "full"))[0].recipe.training
+    assert (training["optimiser"], training["weight_decay"]) == ("adam", 0)
+
+
+def test_table_4_has_deviations_over_draws_and_noise_first():
+    columns = list(read_study("discriminative-table4", "full").table.columns)
+    for kind in ("occlusion", "occlusion+noise", "noise+occlusion", "down_up+occlusion", "stripes", "down_up+stripes"):
+        where = columns.index(f"occlusions.accuracy.{kind}")
+        assert columns[where + 1] == f"occlusions.draws.{kind}"
 
 
 @pytest.mark.parametrize("scale", SCALES)

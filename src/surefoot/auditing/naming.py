@@ -140,8 +140,7 @@ def depths_with(name: str) -> list[str]:
 
 def conditions_of(measure: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """The conditions under which a depth measures scores."""
-    from ..measurements.corruptions import OCCLUSIONS  # imports torch, which only an error needs
-    from ..measurements.registry import check_measure
+    from ..measurements.registry import check_measure  # imports torch, which only an error needs
 
     for label, options in measure.items():
         kind, own = check_measure(label, options)
@@ -153,7 +152,7 @@ def conditions_of(measure: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
                     yield f"corruptions.{name}.{severity:g}"
                     yield f"corruptions.cells.{name}.{severity:g}"
         elif kind == "occlusions":
-            yield from (f"occlusions.{name}.{own['severity']:g}" for name in OCCLUSIONS)
+            yield from (f"occlusions.{name}.{own['severity']:g}" for name in own["kinds"])
         elif kind == "noise":
             yield from (f"noise.{own['distribution']}.{level / 255:.16g}" for level in own["levels"])
         elif kind == "security-curve":

@@ -35,6 +35,7 @@ OCCLUSIONS = {  # discriminative-noise Table 4: the corruptions of each, and whe
     "stripes": ("stripes", False),
     "down_up+stripes": ("down_up_sampling+stripes", False),
 }
+NOISE_FIRST = "noise+occlusion"  # noise and then occlusion, as the authors' code has it
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Noisy(Change):
 
 @dataclass(frozen=True)
 class Occluded(Change):
-    """One of the occlusions, with noise on top where its name says so."""
+    """One of the occlusions, with noise on top or beneath where its name says so."""
 
     kind: str
     severity: float
@@ -108,10 +109,13 @@ class Occluded(Change):
         return numbered(f"{self.kind}/{self.severity:g}", self.draw)
 
     def images(self, context: Context, batch: Batch) -> Images:
+        noise = Noisy("gaussian", self.noise, self.draw)
+        if self.kind == NOISE_FIRST:
+            under = Batch(noise.images(context, batch), batch.labels, batch.indices)
+            return Corrupted("occlusion", self.severity, self.draw).images(context, under)
         chain, noisy = OCCLUSIONS[self.kind]
         changed = Corrupted(chain, self.severity, self.draw).images(context, batch)
-        again = Batch(changed, batch.labels, batch.indices)
-        return Noisy("gaussian", self.noise, self.draw).images(context, again) if noisy else changed
+        return noise.images(context, Batch(changed, batch.labels, batch.indices)) if noisy else changed
 
 
 def numbered(name: str, draw: int) -> str:
@@ -375,27 +379,45 @@ class OcclusionResult:
 
 
 class Occlusions(Measurement):
-    """The perturbations of discriminative-noise Table 4, the mean over draws; noise in units of 1/255."""
+    """The perturbations of discriminative-noise Table 4, the mean and deviation over draws; noise in units of 1/255.
+
+    `kinds` are the six of the table unless given; "noise+occlusion" is one more: the noise beneath, as the authors have it.
+    """
 
     part = "occlusions"
 
-    def __init__(self, noise: float = 40, severity: float = 4, draws: int = 10, max_images: int | None = None) -> None:
+    def __init__(
+        self,
+        noise: float = 40,
+        severity: float = 4,
+        draws: int = 10,
+        max_images: int | None = None,
+        kinds: Sequence[str] = tuple(OCCLUSIONS),
+    ) -> None:
         require(draws >= 1, "draws", "at least 1", draws)
+        require(len(kinds) > 0, "kinds", "at least one", kinds)
+        for kind in kinds:
+            if kind not in (*OCCLUSIONS, NOISE_FIRST):
+                raise UnknownName("occlusion", kind, (*OCCLUSIONS, NOISE_FIRST))
         self.noise, self.severity, self.draws, self.max_images = noise, severity, draws, max_images
+        self.kinds = tuple(dict.fromkeys(kinds))
 
     def draws_of(self, kind: str) -> list[Occluded]:
         drawn = 1 if kind == "down_up" else self.draws  # nothing is drawn there
         return [Occluded(kind, self.severity, self.noise, draw) for draw in range(drawn)]
 
     def conditions(self, context: Context) -> Sequence[Condition]:
-        return [condition for kind in OCCLUSIONS for condition in self.draws_of(kind)]
+        return [condition for kind in self.kinds for condition in self.draws_of(kind)]
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        results = []
-        for kind in OCCLUSIONS:
+        results, deviations = [], dict[str, float]()
+        for kind in self.kinds:
             scored = score([table.rows(condition.name, self.max_images) for condition in self.draws_of(kind)], SCORES, context)
             results.append(OcclusionResult(kind, self.severity, **{name: mean_over(scored, name) for name in SCORES}))
-        return Summary(tuple(results))
+            accuracies = np.array([each.values["accuracy"] for each in scored])
+            deviations[kind] = float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0
+        return Summary(tuple(results), {"draws": deviations})
 
     def numbers(self, summary: Summary) -> dict[str, float]:
-        return {f"accuracy.{each.name}": float(each.accuracy) for each in summary.values}
+        accuracies = {f"accuracy.{each.name}": float(each.accuracy) for each in summary.values}
+        return accuracies | {f"draws.{kind}": deviation for kind, deviation in summary.figures["draws"].items()}
