@@ -11,6 +11,7 @@ from surefoot.studies.cells import cells_of, needs_root, only
 from surefoot.studies.layout import as_pair
 from surefoot.studies.reading import SCALES, read_study, study_names
 from surefoot.studies.schema import AXES
+from surefoot.studies.setting import in_brackets
 from surefoot.training.recipes import Recipe
 
 PAPERS = {
@@ -118,11 +119,26 @@ def test_settings_of_the_papers():
 
 
 @pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").same_setting])
-def test_what_is_not_the_same_is_told(name):
-    """Our splits hold training images back, which the papers do not; weights by name were trained by others."""
+def test_figures_of_the_papers_stand_in_brackets_only_where_all_images_were_trained_on(name):
+    """Where training images are held out they stand apart; so do figures on corrupted pictures unless copies are read."""
     study = read_study(name, "full")
     held_out = any((cell.recipe.data["calibration"], cell.recipe.data["validation"]) != (0, 0) for cell in cells_of(study))
-    assert ("of our training images is held out" in (study.differs or "")) == (study.trained and held_out)
+    figures = dict.fromkeys(column for row in study.published for column in row if column not in AXES)
+    beside = [column for column in figures if in_brackets(study, column)]
+    assert not (study.trained and held_out and beside)
+    assert not any(column.startswith("corruptions.") for column in beside)
+    assert ("of our training images is held out" in (study.differs or "")) <= (study.trained and held_out)
+
+
+def test_tables_of_macs_with_other_units_or_nets_have_no_brackets():
+    for name in ("macs-table9", "macs-table10"):
+        study = read_study(name, "full")
+        assert study.published
+        assert not study.same_setting
+    study = read_study("macs-table1", "full")
+    assert (in_brackets(study, "clean.accuracy"), in_brackets(study, "corruptions.accuracy")) == (True, False)
+    read = study.model_copy(update={"measure": {**study.measure, "corruptions": {"origin": "CIFAR-10-C (0)"}}})
+    assert in_brackets(read, "corruptions.accuracy")
 
 
 def test_main_is_the_comparison_that_was_asked_for():

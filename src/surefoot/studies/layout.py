@@ -10,7 +10,7 @@ from ..metrics import NEITHER, UP, Metric, of_column
 from .cells import Cell
 from .results import Results, Snapshot
 from .schema import AXES, Study
-from .setting import setting_of
+from .setting import in_brackets, setting_of
 from .statistics import Difference, Spread, paired_difference, spread
 
 Key = tuple[str, ...]
@@ -90,7 +90,7 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
             base = bases[column.name].get(reference) if reference != full_key else None
             difference = paired_difference(mine, base) if mine and base else None
             labels = common | dict(zip(every, full_key, strict=True))
-            said = published_for(study, labels, column.name) if study.same_setting else None
+            said = published_for(study, labels, column.name) if in_brackets(study, column.name) else None
             rows[key].append(
                 Entry(spread(list(mine.values())), difference, full_key in best[column.name], said) if mine else None
             )

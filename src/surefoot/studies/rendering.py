@@ -12,6 +12,7 @@ from ..errors import UnknownName
 from ..metrics import Metric, of_column
 from .layout import Entry, Table, Wins, as_pair
 from .schema import AXES, Study
+from .setting import in_brackets
 from .statistics import Difference
 
 NOISE, UNKNOWN = "≈", "?"
@@ -160,13 +161,15 @@ def wins_text(wins: Wins) -> str:
 
 def published_apart(study: Study) -> dict[str, Any] | None:
     """The paper's own figures as a table of words, where the setting is another one than ours."""
-    if study.same_setting or not study.published:
+    every = dict.fromkeys(name for row in study.published for name in row if name not in AXES)
+    names = [name for name in every if not in_brackets(study, name)]
+    if not names:
         return None
-    names = list(dict.fromkeys(name for row in study.published for name in row if name not in AXES))
-    axes = [axis for axis in AXES if any(axis in row for row in study.published)]
+    apart = [row for row in study.published if any(name in row for name in names)]
+    axes = [axis for axis in AXES if any(axis in row for row in apart)]
     where = " ".join(word for word in (study.paper, study.place) if word)
     rows = []
-    for row in study.published:
+    for row in apart:
         shown = [pair(as_pair(row[name]), of_column(name)) if name in row else "-" for name in names]
         rows.append([*(str(row.get(axis, "")) for axis in axes), *shown])
     title = f"The paper's own figures ({where}), in another setting: not to be compared with ours number by number"
@@ -180,7 +183,8 @@ def published_text(study: Study) -> str:
         return ""
     head = line([*table["axes"], *table["columns"]])
     below = line(["---"] * len(table["axes"]) + ["---:"] * len(table["columns"]))
-    return "\n".join([f"**{table['title']}**", "", head, below, *map(line, table["rows"])]) + "\n"
+    differs = ["", f"What differs: {study.differs}"] if study.differs else []
+    return "\n".join([f"**{table['title']}**", "", head, below, *map(line, table["rows"]), *differs]) + "\n"
 
 
 def comma_separated(table: Table) -> str:
