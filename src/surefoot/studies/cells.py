@@ -73,11 +73,19 @@ def identity(recipe: Recipe, data_label: str, trained: bool = True) -> dict[str,
         "model": {"name": model.get("name")} | changed(strip(model, ("name",)), defaults_of(load_model, NOT_MODEL_OPTIONS)),
         "objective": {"name": objective["name"]}
         | changed(strip(objective, ("name",)), defaults_of(load_method(objective["name"]))),
-        "augmentation": recipe.augmentation,
+        "augmentation": without_added(recipe.augmentation),
         "training": changed(recipe.training, defaults_of(fit, NOT_TRAINING_OPTIONS)),
         "seed": recipe.seed,
     }
     return about if trained else {"data": about["data"], "model": about["model"], "trained": False, "seed": recipe.seed}
+
+
+ADDED = {"resized_crop": 0.0, "crop_ratio": 4 / 3}  # options of the augmentation that came later, with their defaults
+
+
+def without_added(augmentation: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """An augmentation as it was written before, unless a later option is used: names of cells stay."""
+    return None if augmentation is None else {k: v for k, v in augmentation.items() if k not in ADDED or v != ADDED[k]}
 
 
 def whole(recipe: Recipe, trained: bool = True) -> dict[str, Any]:
