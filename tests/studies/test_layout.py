@@ -293,3 +293,22 @@ def test_results_of_other_defaults_do_not_count(filled):
     record["recipe"]["training"]["momentum"] = 0.5
     results.begin(found[0].name, record["recipe"], {})
     assert results.missing(found[0]) == ["clean", "logits"]
+
+
+def test_rows_of_averages(tmp_path):
+    """Means over models, seed by seed, only of seeds that every model has; differences are from the average of the baseline."""
+    models = {"x": "small-resnet", "y": {"name": "small-resnet", "feature_dim": 8}}
+    table = {"columns": ["clean.accuracy"], "average": "model"}
+    found, results = cells(tmp_path, models=models, seeds=2, table=table), Results(tmp_path / "results")
+    values = {("x", "cross-entropy"): 0.5, ("x", "focal"): 0.6, ("y", "cross-entropy"): 0.1, ("y", "focal"): 0.3}
+    part = [cell for cell in found if (cell.labels["model"], cell.labels["method"], cell.seed) != ("y", "focal", 1)]
+    fill(part, results, "clean", lambda cell: {"accuracy": values[cell.labels["model"], cell.labels["method"]]})
+    study = read_study(str(tmp_path / "tiny.yaml"), "smoke")
+    rows = build_table(study, found, results).rows
+    assert list(rows)[-2:] == [("average", "cross-entropy"), ("average", "focal")]
+    (base,), (mine,) = rows["average", "cross-entropy"], rows["average", "focal"]
+    assert (base.spread.mean, base.spread.count) == (pytest.approx(30), 2)
+    assert (mine.spread.mean, mine.spread.count, mine.best) == (pytest.approx(45), 1, True)
+    assert (mine.difference.mean, mine.difference.count) == (pytest.approx(15), 1)
+    with pytest.raises(SurefootError, match="Unknown average .an axis of the rows. 'modell'"):
+        cells(tmp_path, table={**table, "average": "modell"})
