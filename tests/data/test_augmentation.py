@@ -7,7 +7,7 @@ from surefoot.errors import SurefootError
 from surefoot.imageops.warp import warp
 
 EVERYTHING = {"crop_padding": 0.25, "flip": True, "colour_jitter": 0.5, "rotation": 30.0, "perspective": 0.4}
-SINGLE = [{name: value} for name, value in EVERYTHING.items()]
+SINGLE = [*({name: value} for name, value in EVERYTHING.items()), {"resized_crop": 0.3}]
 
 
 def seeded(seed=0):
@@ -103,7 +103,7 @@ def test_draws_can_be_sliced(images):
 
 def test_options_make_the_same_again():
     augmentation = Augmentation(**EVERYTHING)
-    assert augmentation.options() == EVERYTHING
+    assert augmentation.options() == {**EVERYTHING, "resized_crop": 0.0, "crop_ratio": 4 / 3}
     assert Augmentation(**augmentation.options()) == augmentation
     assert augmentation != Augmentation()
     assert repr(Augmentation(flip=True)).startswith("Augmentation(crop_padding=0.0, flip=True")
@@ -131,3 +131,50 @@ def test_wrong_images_are_named(images):
         Augmentation(flip=True)((255 * images).to(torch.uint8))
     with pytest.raises(SurefootError, match="images must be batch"):
         Augmentation(flip=True)(images[0])
+
+
+@pytest.mark.parametrize("size", [(32, 32), (20, 36), (224, 224)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_resized_crops_against_torchvision_on_the_same_box(size, dtype):
+    images = torch.rand(12, 3, *size, generator=seeded()).to(dtype)
+    augmentation = Augmentation(resized_crop=0.08, flip=True)
+    draws = augmentation.draw(12, *size, seeded(4))
+    changed, close = apply(images, draws), 5e-5 if dtype == torch.float32 else 1e-12
+    for image, box, flip, got in zip(images, draws.boxes.tolist(), draws.flip.tolist(), changed, strict=True):
+        wanted = reference.resized_crop(image, *box, list(size), antialias=True)
+        torch.testing.assert_close(got, wanted.flip(-1) if flip else wanted, atol=close, rtol=0)
+
+
+def test_resized_crops_follow_torchvisions_law():
+    """Area uniform in [0.08, 1], log of the ratio uniform: each against torchvision's own draws by Kolmogorov and Smirnov."""
+    from scipy.stats import ks_2samp
+    from torchvision.transforms import RandomResizedCrop
+
+    size, count = (180, 240), 4000
+    boxes = Augmentation(resized_crop=0.08).draw(count, *size, seeded(5)).boxes.double()
+    image = torch.empty(3, *size)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        theirs = [RandomResizedCrop.get_params(image, [0.08, 1.0], [3 / 4, 4 / 3]) for _ in range(count)]
+    others = torch.tensor(theirs, dtype=torch.float64)
+    laws = (lambda b: b[:, 2] * b[:, 3], lambda b: b[:, 3] / b[:, 2], lambda b: b[:, 0], lambda b: b[:, 1])
+    for law in laws:
+        assert ks_2samp(law(boxes).numpy(), law(others).numpy()).pvalue > 0.01
+    assert bool((boxes[:, 0] + boxes[:, 2] <= size[0]).all() and (boxes[:, 1] + boxes[:, 3] <= size[1]).all())
+    assert bool((boxes >= 0).all() and (boxes[:, 2:] >= 1).all())
+
+
+def test_a_box_that_never_fits_is_the_largest_in_the_centre():
+    """As torchvision does for an image of 10 x 100 px and a whole area: 10 x 13, its ratio the largest allowed."""
+    from torchvision.transforms import RandomResizedCrop
+
+    boxes = Augmentation(resized_crop=1).draw(3, 10, 100, seeded()).boxes
+    assert boxes.tolist() == [list(RandomResizedCrop.get_params(torch.empty(3, 10, 100), [1.0, 1.0], [3 / 4, 4 / 3]))] * 3
+
+
+def test_a_resized_crop_may_be_sliced_by_process(images):
+    augmentation = Augmentation(resized_crop=0.3)
+    draws = augmentation.draw(len(images), *images.shape[2:], seeded(6))
+    assert torch.equal(apply(images, draws)[2:4], apply(images[2:4], draws[2:4]))
+    with pytest.raises(SurefootError, match="crop_padding and resized_crop are two ways to crop: give one of them"):
+        Augmentation(resized_crop=0.3, crop_padding=0.1)

@@ -42,6 +42,15 @@ def test_held_out_shares_are_in_the_name_only_where_they_are_given(tmp_path):
     assert plain.name == same.name != other.name
 
 
+def test_later_options_of_the_augmentation_are_in_the_name_only_where_they_are_used(tmp_path):
+    plain, said, other = (
+        cells(tmp_path, augmentation=given)[0]
+        for given in ({"flip": True}, {"flip": True, "resized_crop": 0}, {"flip": True, "resized_crop": 0.08})
+    )
+    assert plain.name == said.name == "ecc90fc61f3c7208"  # as it was before there were any
+    assert plain.name != other.name
+
+
 def test_name_does_not_depend_on_the_folder_of_the_data(tmp_path):
     study = read_study("macs-table1", "cpu")
     here, there = cells_of(study, tmp_path / "a"), cells_of(study, "/elsewhere")

@@ -160,13 +160,19 @@ def test_the_paper_stands_beside_or_apart(filled, tmp_path):
     assert "93.25" not in text
     assert "in another setting" in published_text(apart)
     assert "| focal | 93.25 ± 0.50 | 0.400 |" in published_text(apart)
-    beside = read_study(str(write(tmp_path, **CHANGES, published=published, same_setting=True)), "smoke")
+    said = {"published": published, "same_setting": True}
+    held_out = read_study(str(write(tmp_path, **CHANGES, **said)), "smoke")
+    assert "93.25" not in render(build_table(held_out, found, results), "md")
+    assert "| focal | 93.25 ± 0.50 | 0.400 |" in published_text(held_out)
+    data = {"digits": {"name": "digits", "calibration": 0, "validation": 0}}  # all images are trained on, as in the paper
+    beside = read_study(str(write(tmp_path, **CHANGES, **said, data=data)), "smoke")
     text = render(build_table(beside, found, results), "md")
     assert "**77.33** ± 2.52 [paper: 93.25 ± 0.50]" in text
     told = [study.model_copy(update={"differs": "Ours is smaller."}) for study in (beside, apart)]
     assert ["[paper]: Ours is smaller." in render(build_table(study, found, results), "md") for study in told] == [True, False]
     assert "≈ [paper: 0.400]" in text
     assert published_text(beside) == ""
+    assert published_text(told[1]).endswith("\nWhat differs: Ours is smaller.\n")
     page = render_study({**as_plain(build_table(beside, found, results)), "published": published_apart(beside)})
     assert "<small>[paper: 93.25 ± 0.50]</small>" in page
     page = render_study({**as_plain(build_table(apart, found, results)), "published": published_apart(apart)})
@@ -192,7 +198,7 @@ def test_an_axis_in_the_columns(tmp_path):
 def test_the_papers_figure_is_of_the_cells_that_are_left(tmp_path):
     """With one of two data sets, that column's axis is gone, and its figures must not be the other's."""
     study = read_study("macs-table3", "full")
-    found, results = only(cells_of(study), {"data": ["cifar100"]}), Results(tmp_path)
+    found, results = only(cells_of(study), {"data": ["cifar100"], "model": ["resnet50"]}), Results(tmp_path)
     fill(found, results, "clean", lambda _: {"ece": 0.03, "nll": 1.3})
     rows = build_table(study, found, results).rows
     assert [rows[(method,)][0].published for method in ("cross-entropy", "macs")] == [(24.57, 0.82), (3.13, 0.49)]
@@ -226,11 +232,11 @@ def test_a_part_has_the_baseline_of_its_own_configuration(tmp_path):
         assert (entry.difference.mean, entry.difference.count) == (pytest.approx(expected), 2)
 
 
-def test_the_setting_is_told(filled):
+def test_the_setting_is_told(filled, monkeypatch):
     """What all cells share, options that are not the defaults, and threads where they differ."""
     study, found, results = filled
     words = "Setting: data digits (fraction 0.2, max images 60), model small-resnet, 1 epoch."
-    assert build_table(study, found, results).setting == (words,)
+    assert build_table(study, found, results).setting == (words, "Weights: drawn at random.")
     for cell in found[:2]:
         results.add_training(cell.name, {"threads": 1 + cell.seed})
     results.add_training(found[-1].name, {"threads": 2})
@@ -238,6 +244,20 @@ def test_the_setting_is_told(filled):
     assert mixed == "Trained with 1 and 2 threads: of one seed, these are different runs."
     loud = [replace(cell, measure={"noise": check_measure("noise", {"levels": [8, 16], "draws": 5})}) for cell in found]
     assert setting_of(loud, results)[1] == "Measured: noise with levels 8 16, draws 5."
+    foggy = [replace(cell, measure={"corruptions": check_measure("corruptions", {"origin": "C (1)"})}) for cell in found[:1]]
+    results.add_training(found[0].name, {"images": 10_000})
+    assert setting_of(foggy, results)[-1] == (
+        "Images: 10,000 trained on. Weights: drawn at random. Corrupted pictures: read from C (1)."
+    )
+    images = {"train": 50_000, "calibration": 0, "validation": 0, "test": 10_000}
+    seen = {"image_size": [32, 32], "resize_to": [224, 224], "images": images, "precision": "bf16"}
+    results.add_setting(found[0].name, seen)
+    tagged = replace(found[0], recipe=replace(found[0].recipe, model={"name": "resnet50", "pretrained": "tv_in1k"}))
+    monkeypatch.setattr(type(tagged), "name", found[0].name)
+    assert setting_of([tagged], results)[-1] == (
+        "Resolution: 32 x 32 px, enlarged to 224 x 224 px in the model. Images: 50,000 trained on, 0 and 0 held out for"
+        " calibration and validation, 10,000 tested. Weights: resnet50 tv_in1k. Precision: bf16."
+    )
     as_they_are = [replace(cell, trained=False, labels={**cell.labels, "data": cell.seed}) for cell in found]
     assert setting_of(as_they_are, results)[0] == "Setting: model small-resnet, weights as they are."
 
@@ -273,3 +293,22 @@ def test_results_of_other_defaults_do_not_count(filled):
     record["recipe"]["training"]["momentum"] = 0.5
     results.begin(found[0].name, record["recipe"], {})
     assert results.missing(found[0]) == ["clean", "logits"]
+
+
+def test_rows_of_averages(tmp_path):
+    """Means over models, seed by seed, only of seeds that every model has; differences are from the average of the baseline."""
+    models = {"x": "small-resnet", "y": {"name": "small-resnet", "feature_dim": 8}}
+    table = {"columns": ["clean.accuracy"], "average": "model"}
+    found, results = cells(tmp_path, models=models, seeds=2, table=table), Results(tmp_path / "results")
+    values = {("x", "cross-entropy"): 0.5, ("x", "focal"): 0.6, ("y", "cross-entropy"): 0.1, ("y", "focal"): 0.3}
+    part = [cell for cell in found if (cell.labels["model"], cell.labels["method"], cell.seed) != ("y", "focal", 1)]
+    fill(part, results, "clean", lambda cell: {"accuracy": values[cell.labels["model"], cell.labels["method"]]})
+    study = read_study(str(tmp_path / "tiny.yaml"), "smoke")
+    rows = build_table(study, found, results).rows
+    assert list(rows)[-2:] == [("average", "cross-entropy"), ("average", "focal")]
+    (base,), (mine,) = rows["average", "cross-entropy"], rows["average", "focal"]
+    assert (base.spread.mean, base.spread.count) == (pytest.approx(30), 2)
+    assert (mine.spread.mean, mine.spread.count, mine.best) == (pytest.approx(45), 1, True)
+    assert (mine.difference.mean, mine.difference.count) == (pytest.approx(15), 1)
+    with pytest.raises(SurefootError, match="Unknown average .an axis of the rows. 'modell'"):
+        cells(tmp_path, table={**table, "average": "modell"})

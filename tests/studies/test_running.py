@@ -62,6 +62,14 @@ def test_a_study_with_nothing_held_out(tmp_path):
     assert report.failed == []
     results = Results(tmp_path / "results")
     assert results.metrics(found[0], "temperature")["accuracy"] == results.metrics(found[0], "clean")["accuracy"]
+    setting = results.read(found[0].name)["setting"]
+    assert (setting["image_size"], setting["resize_to"], setting["precision"]) == ([32, 32], None, "float32")
+    assert setting["images"] == {
+        "train": 252,
+        "calibration": 0,
+        "validation": 0,
+        "test": 60,
+    }  # a fifth of seven tenths of 1,797
 
 
 def test_a_log_says_how_long_it_takes(tmp_path):

@@ -41,6 +41,34 @@ def pixel_indices(top: Tensor, left: Tensor, flip: Tensor, size: tuple[int, int]
     return flat.view(len(top), 1, height * width).expand(-1, channels, -1)
 
 
+def enlarge_boxes(images: Images, boxes: Tensor) -> Images:
+    """Each image's own box (top, left, height, width) brought to the size of the image, bilinearly.
+
+    Pixel centres as torch's `interpolate` has them without aligned corners; nothing from outside the box is mixed in.
+    """
+    require(images.ndim == 4 and images.is_floating_point(), "images", "float, batch x channels x height x width", images.shape)
+    require(boxes.shape == (len(images), 4), "boxes", f"{len(images)} x 4", tuple(boxes.shape))
+    for axis in (0, 1):
+        images = stretched(images, 2 + axis, boxes[:, axis], boxes[:, 2 + axis])
+    return images
+
+
+def stretched(images: Images, axis: int, start: Tensor, length: Tensor) -> Images:
+    """The pixels `start` to `start + length` along an axis, brought to all of it; each image has its own."""
+    side = images.shape[axis]
+    precise = torch.float64 if images.dtype == torch.float64 else torch.float32
+    steps = torch.arange(side, device=images.device, dtype=precise) + 0.5
+    span = length.to(precise)[:, None]
+    position = torch.minimum((steps * span / side - 0.5).clamp(min=0), span - 1)
+    low = position.floor()
+    weight = (position - low).to(images.dtype)
+    shape = (len(images), 1, side, 1) if axis == 2 else (len(images), 1, 1, side)
+    below = (low.long() + start[:, None]).view(shape)
+    above = (torch.minimum(low + 1, span - 1).long() + start[:, None]).view(shape)
+    pair = [torch.take_along_dim(images, index, axis) for index in (below, above)]
+    return torch.lerp(pair[0], pair[1], weight.view(shape))
+
+
 # Rotations and perspectives of whole batches, each image with its own homography, sampled once.
 #
 # Coordinates are pixels with the origin at the image's centre, x to the right and y down, so that a rotation is a true one

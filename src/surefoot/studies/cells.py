@@ -75,7 +75,7 @@ def identity(recipe: Recipe, data_label: str, trained: bool = True) -> dict[str,
         | changed(strip(data, ("name", *PLACE)), defaults_of(load_data, NOT_DATA_OPTIONS)),
         "model": {"name": model.get("name")} | changed(strip(model, ("name",)), defaults_of(load_model, NOT_MODEL_OPTIONS)),
         "objective": {"name": objective["name"]} | changed(strip(objective, ("name",)), first_defaults(objective["name"])),
-        "augmentation": recipe.augmentation,
+        "augmentation": without_added(recipe.augmentation),
         "training": changed(recipe.training, defaults_of(fit, NOT_TRAINING_OPTIONS)),
         "seed": recipe.seed,
     }
@@ -85,6 +85,14 @@ def identity(recipe: Recipe, data_label: str, trained: bool = True) -> dict[str,
 def first_defaults(objective: str) -> dict[str, Any]:
     """The defaults of an objective as they were when its first cells were named, so that no default is taken for another."""
     return {**defaults_of(load_method(objective)), **FIRST_DEFAULTS.get(objective, {})}
+
+
+ADDED = {"resized_crop": 0.0, "crop_ratio": 4 / 3}  # options of the augmentation that came later, with their defaults
+
+
+def without_added(augmentation: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """An augmentation as it was written before, unless a later option is used: names of cells stay."""
+    return None if augmentation is None else {k: v for k, v in augmentation.items() if k not in ADDED or v != ADDED[k]}
 
 
 def whole(recipe: Recipe, trained: bool = True) -> dict[str, Any]:

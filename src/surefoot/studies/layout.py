@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from ..errors import nearest
 from ..metrics import NEITHER, UP, Metric, of_column
 from .cells import Cell
 from .results import Results, Snapshot
 from .schema import AXES, Study
-from .setting import setting_of
+from .setting import in_brackets, setting_of
 from .statistics import Difference, Spread, paired_difference, spread
 
 Key = tuple[str, ...]
+AVERAGE = "average"
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,14 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
     every = axes if across is None else (*axes, across)  # what names a number, in a row and a column
     labels_across = list(dict.fromkeys(str(cell.labels[across]) for cell in cells)) if across else [None]
     names = study.table.columns or default_columns(study, cells, results)
-    values = {name: collect(cells, results, every, name) for name in names}
+    over = study.table.average if study.table.average in axes else None
+    values = {name: with_averages(collect(cells, results, every, name), every, over) for name in names}
     shared = {axis: label for axis, label in cells[0].labels.items() if axis not in every}  # by all cells, not by the whole
     beside = [cell for cell in whole or cells if all(cell.labels[axis] == label for axis, label in shared.items())]
-    bases = {name: collect(beside, results, every, name) for name in names}
+    bases = {name: with_averages(collect(beside, results, every, name), every, over) for name in names}
     best = {name: best_keys(values[name], every, of_column(name)) for name in names}
     keys = list(dict.fromkeys(key_of(cell, axes) for cell in cells))
+    keys += [] if over is None else list(dict.fromkeys(with_label(key, axes, over, AVERAGE) for key in keys))
     wanted = tuple(Column(of_column(name), name, label) for label in labels_across for name in names)
     columns = tuple(each for each in wanted if any(each.full_key(key) in values[each.name] for key in keys)) or wanted
     common = {axis: str(label) for axis, label in cells[0].labels.items()}  # where an axis does not vary
@@ -86,11 +90,11 @@ def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Se
         for key in keys:
             full_key = column.full_key(key)
             mine = by_key.get(full_key)
-            reference = with_method(full_key, every, study.baseline) if study.baseline else full_key
+            reference = with_label(full_key, every, "method", study.baseline) if study.baseline else full_key
             base = bases[column.name].get(reference) if reference != full_key else None
             difference = paired_difference(mine, base) if mine and base else None
             labels = common | dict(zip(every, full_key, strict=True))
-            said = published_for(study, labels, column.name) if study.same_setting else None
+            said = published_for(study, labels, column.name) if in_brackets(study, column.name) else None
             rows[key].append(
                 Entry(spread(list(mine.values())), difference, full_key in best[column.name], said) if mine else None
             )
@@ -129,9 +133,25 @@ def key_of(cell: Cell, axes: Sequence[str]) -> Key:
     return tuple(str(cell.labels[axis]) for axis in axes)
 
 
-def with_method(key: Key, axes: Sequence[str], method: str) -> Key:
-    """The key of another method in the same configuration."""
-    return tuple(method if axis == "method" else label for axis, label in zip(axes, key, strict=True))
+def with_label(key: Key, axes: Sequence[str], wanted: str, new: str) -> Key:
+    """The key with another label on one axis: of another method, say, in the same configuration."""
+    return tuple(new if axis == wanted else label for axis, label in zip(axes, key, strict=True))
+
+
+def with_averages(by_key: dict[Key, dict[int, float]], axes: Sequence[str], over: str | None) -> dict[Key, dict[int, float]]:
+    """The values, and under the label "average" their means over an axis, seed by seed, where every label of it has one."""
+    if over is None:
+        return by_key
+    count = len({key[list(axes).index(over)] for key in by_key})
+    groups: dict[Key, list[dict[int, float]]] = {}
+    for key, values in by_key.items():
+        groups.setdefault(with_label(key, axes, over, AVERAGE), []).append(values)
+    means = {}
+    for key, members in groups.items():
+        seeds = set.intersection(*map(set, members)) if len(members) == count else set()
+        if seeds:
+            means[key] = {seed: fmean(values[seed] for values in members) for seed in sorted(seeds)}
+    return by_key | means
 
 
 def collect(cells: Sequence[Cell], results: Results, axes: Sequence[str], name: str) -> dict[Key, dict[int, float]]:

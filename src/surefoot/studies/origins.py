@@ -87,6 +87,6 @@ def named(folder: Path, files: Sequence[Path]) -> str:
 
 def origin_words(measure: Mapping[str, tuple[str, Mapping[str, Any]]]) -> str:
     """Where the corrupted pictures of some measurements come from, in words; empty where there are none."""
-    origins = dict.fromkeys(options["origin"] for name, options in measure.values() if name == KIND)
-    shown = [each if each.startswith(GENERATED) else f"read from {each}" for each in origins]
-    return "; ".join(shown)
+    origins = [(options["origin"], options["generator"]) for name, options in measure.values() if name == KIND]
+    shown = [f"{each} (version {version})" if each.startswith(GENERATED) else f"read from {each}" for each, version in origins]
+    return "; ".join(dict.fromkeys(shown))

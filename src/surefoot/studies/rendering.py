@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import UnknownName
 from ..metrics import Metric, of_column
-from .layout import Entry, Table, Wins, as_pair
+from .layout import AVERAGE, Entry, Table, Wins, as_pair
 from .schema import AXES, Study
+from .setting import in_brackets
 from .statistics import Difference
 
 NOISE, UNKNOWN = "≈", "?"
@@ -160,17 +161,33 @@ def wins_text(wins: Wins) -> str:
 
 def published_apart(study: Study) -> dict[str, Any] | None:
     """The paper's own figures as a table of words, where the setting is another one than ours."""
-    if study.same_setting or not study.published:
+    every = dict.fromkeys(name for row in study.published for name in row if name not in AXES)
+    names = [name for name in every if not in_brackets(study, name)]
+    apart = [row for row in study.published if any(name in row for name in names)]
+    beyond = [row for row in study.published if is_beyond(study, row)]  # rows of the paper's that our grid has not
+    if not names and beyond:
+        names, apart = list(every), beyond
+    if not apart:
         return None
-    names = list(dict.fromkeys(name for row in study.published for name in row if name not in AXES))
-    axes = [axis for axis in AXES if any(axis in row for row in study.published)]
+    axes = [axis for axis in AXES if any(axis in row for row in apart)]
     where = " ".join(word for word in (study.paper, study.place) if word)
     rows = []
-    for row in study.published:
+    for row in apart:
         shown = [pair(as_pair(row[name]), of_column(name)) if name in row else "-" for name in names]
         rows.append([*(str(row.get(axis, "")) for axis in axes), *shown])
     title = f"The paper's own figures ({where}), in another setting: not to be compared with ours number by number"
     return {"title": title, "axes": axes, "columns": [of_column(name).title for name in names], "rows": rows}
+
+
+def is_beyond(study: Study, row: Mapping[str, Any]) -> bool:
+    """Whether a row of the paper is of no cell of the grid, and of no average over it."""
+    return any(axis in row and str(row[axis]) not in labels for axis, labels in labels_of(study).items())
+
+
+def labels_of(study: Study) -> dict[str, set[str]]:
+    """The labels on each axis of a study, with that of its averages."""
+    grid = {"data": study.data, "model": study.models, "method": study.methods, "fraction": study.fractions}
+    return {axis: {*map(str, labels)} | ({AVERAGE} if study.table.average == axis else set()) for axis, labels in grid.items()}
 
 
 def published_text(study: Study) -> str:
@@ -180,7 +197,8 @@ def published_text(study: Study) -> str:
         return ""
     head = line([*table["axes"], *table["columns"]])
     below = line(["---"] * len(table["axes"]) + ["---:"] * len(table["columns"]))
-    return "\n".join([f"**{table['title']}**", "", head, below, *map(line, table["rows"])]) + "\n"
+    differs = ["", f"What differs: {study.differs}"] if study.differs else []
+    return "\n".join([f"**{table['title']}**", "", head, below, *map(line, table["rows"]), *differs]) + "\n"
 
 
 def comma_separated(table: Table) -> str:

@@ -67,6 +67,11 @@ class Results:
         record = self.read(cell)
         self._write(cell, {**record, "training": plain(about)})
 
+    def add_setting(self, cell: str, about: Mapping[str, Any]) -> None:
+        """What the data and the machine decided: sizes, numbers of images, precision."""
+        record = self.read(cell)
+        self._write(cell, {**record, "setting": plain(about)})
+
     def _write(self, cell: str, record: Record) -> None:
         inside(self.folder, CELLS)
         write_json(self.path(cell), record)

@@ -23,6 +23,7 @@ class Layout(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     columns: tuple[str, ...] = ()
     across: str | None = None
+    average: str | None = None  # rows of means over this axis, below the others
     differences: bool = True
     wins: str | None = None  # count wins and ties over configurations by this metric
 
@@ -84,6 +85,10 @@ def check_study(name: str, given: Mapping[str, Any]) -> Study:
             raise UnknownName("training_of (a model or data of this study)", label, [*study.models, *study.data])
     if study.table.across is not None and study.table.across not in AXES:
         raise UnknownName("axis", study.table.across, AXES)
+    if study.table.average is not None:
+        axes = [axis for axis in AXES if axis not in ("method", study.table.across)]
+        if study.table.average not in axes:
+            raise UnknownName("average (an axis of the rows)", study.table.average, axes)
     for metric in (*study.table.columns, *[m for m in (study.table.wins, study.select) if m]):
         if metric.partition(".")[0] not in study.measure:
             raise UnknownName("measurement", metric.partition(".")[0], study.measure)

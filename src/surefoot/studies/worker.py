@@ -23,13 +23,14 @@ import torch
 from ..auditing.passes import measure as measured
 from ..corruptions.published import open_copies
 from ..corruptions.weather import frost_photographs
+from ..data.collection import SPLITS
 from ..data.dataset import Dataset
 from ..errors import SurefootError
 from ..measurements.context import Context
 from ..measurements.corruptions import GENERATED
 from ..measurements.registry import build, validation_only
 from ..measurements.temperatures import source_in
-from ..models.classifier import pick_device
+from ..models.classifier import Classifier, pick_device
 from ..registry import search_current_folder
 from ..training.recipes import Recipe
 from ..version import VERSION
@@ -100,11 +101,20 @@ def context_of(job: Job, recipe: Recipe, work: Path, results: Results) -> Contex
     else:
         model, objective = recipe.build_model(data).eval(), recipe.build_objective()
         predictor = model
+    chosen = run.recipe.training["precision"] if job.trained else "float32"
+    with alone(work, f"{job.cell}.results"):
+        results.add_setting(job.cell, {**sizes_of(model, data), "precision": chosen})
     known: dict[str, Any] = {"recipe": recipe, "objective": objective, "space": model}
     known |= {"trainer": Beside(work, job.data_label, str(device)), "calibrate_on": source_in(data), "intervals": 0}
     copies = {origin: folder for origin, folder in job.origins.items() if not origin.startswith(GENERATED)}
     known["published"] = {origin: open_copies(folder, data.class_names) for origin, folder in copies.items()}
     return Context(predictor.to(device), data, data.test, device, seed=SAMPLE_SEED, **known)
+
+
+def sizes_of(model: Classifier, data: Dataset) -> dict[str, Any]:
+    """The size of the images, the size that the model enlarges them to, and how many are in each split."""
+    images = {name: len(data.split(name)) for name in SPLITS}
+    return {"image_size": list(data.image_size), "resize_to": model.resize_to and list(model.resize_to), "images": images}
 
 
 def frost_of(job: Job, options: Mapping[str, Any]) -> AbstractContextManager[None]:
