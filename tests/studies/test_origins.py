@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from PIL import Image
 from tiny import TINY, cells
@@ -12,6 +13,8 @@ from tiny import TINY, cells
 import surefoot as sf
 from surefoot.corruptions.published import open_copies
 from surefoot.errors import SurefootError
+from surefoot.measurements.context import Context
+from surefoot.measurements.corruptions import Corruptions
 from surefoot.studies.origins import origin_of, with_origins
 from surefoot.studies.reading import read_study
 
@@ -137,3 +140,16 @@ def test_for_corruptions_only(copies):
     study = read_study("macs-table3", "smoke")
     with pytest.raises(SurefootError, match="are for corruptions, and study 'macs-table3' measures none"):
         with_origins("macs-table3", study, [copies], None)
+
+
+def test_what_copies_do_not_have_is_refused_where_it_would_be_generated(copies):
+    """Also in a worker: a severity between two, a name that is gone, or a folder that nobody gave."""
+    opened = open_copies(copies)
+    context = Context(torch.nn.Identity(), None, None, torch.device("cpu"), published={"C": opened})
+    assert len(Corruptions(NAMES, [1, 5], origin="C").conditions(context)) == 4
+    with pytest.raises(SurefootError, match="severities must be among 1, 2, 3, 4 and 5 for corruptions on disk"):
+        Corruptions(NAMES, [2.5], origin="C").conditions(context)
+    with pytest.raises(SurefootError, match="Unknown corruption in '.*' 'snow'"):
+        Corruptions(["snow"], origin="C").conditions(context)
+    with pytest.raises(SurefootError, match="The corrupted copies 'D' are not at hand: give their folder"):
+        Corruptions(NAMES, origin="D").conditions(context)

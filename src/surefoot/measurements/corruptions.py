@@ -214,6 +214,11 @@ class Corruptions(Measurement):
             if self.origin not in context.published:
                 raise SurefootError(f"The corrupted copies '{self.origin}' are not at hand: give their folder (--corrupted).")
             copies = context.published[self.origin]
+            for name in self.names:
+                if name not in copies.names:
+                    raise UnknownName(f"corruption in '{copies.folder}'", name, copies.names)
+            fitting = set(self.severities) <= set(SEVERITIES)
+            require(fitting, "severities", "among 1, 2, 3, 4 and 5 for corruptions on disk", self.severities)
         return [Corrupted(name, severity, own=copies) for name in self.names for severity in self.severities]
 
     def conditions(self, context: Context) -> Sequence[Condition]:
