@@ -74,11 +74,6 @@ def test_logits(context, logits, digits):
     )
 
 
-def test_a_calibration_split_is_needed(run, digits):
-    with pytest.raises(SurefootError, match="needs predictions on a calibration split"):
-        row(study_context(run, digits, calibrate_on="cross-fit"), "temperature")
-
-
 def test_the_sample_is_stratified_and_always_the_same(context, digits):
     count = 60
     sample = context.some(count)
