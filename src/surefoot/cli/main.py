@@ -32,7 +32,7 @@ COMMANDS = {
     "calibrate": "Calibrate the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
     "attack": "Attack a trained model at several budgets",
-    "certify": "Prove within which radius a smoothed model keeps its predictions",
+    "certify": "Prove within which radius a smoothed prediction holds",
     "study": "Run the papers' tables, or a grid of your own",
     "list": "Every name and option there is",
     "doctor": "Check this machine and say what Surefoot would use",

@@ -82,7 +82,7 @@ def export(
     with evaluating(deployed), torch.no_grad():
         original = deployed(images)[1]
         if not torch.equal(original, deployed(images)[1]):
-            raise SurefootError("The model draws at random when it answers, so an export of it cannot be checked.")
+            raise SurefootError("The model draws at random when it predicts, so an export of it cannot be checked.")
         about = {**(metadata or {}), "temperature": temperature, "input": "pixels in [0, 1]", "outputs": [*OUTPUTS, *more]}
         about |= {"channels": images.shape[1], "image_size": list(images.shape[2:])}
         content = WRITERS[format](deployed, images[:3], about)
