@@ -42,7 +42,7 @@ def test_a_views_options(surefoot, here, tiny):
     assert done.code == 0, done.err
     section = yaml.safe_load((here / "r" / "recipe.yaml").read_text())["objective"]
     assert section["view"] == ["blur", {"name": "noise", "std": [0, 0.3]}]
-    assert repr(sf.load_run("r").objective.perturb.views[1]) == "GaussianNoise(std=[0.0, 0.3])"
+    assert repr(sf.load_run("r").objective.perturb.views[1]) == "GaussianNoise(std=[0.0, 0.3], clip=False)"
     wrong = surefoot(*command, "--set", "objective.view=nosie", "--output", "s")
     assert wrong.code == 2
     assert wrong.err == "surefoot: Unknown view 'nosie'. Did you mean 'noise'?\n"
@@ -78,6 +78,6 @@ def test_a_view_from_python_is_named_in_the_recipe(digits, tmp_path):
 
 def test_the_list_has_views_and_options(surefoot):
     found = json.loads(surefoot("list", "views", "--json").out)["views"]
-    assert {"name": "noise", "help": "Gaussian noise, one level or a range", "options": {"std": 0.1}} in found
+    assert {"name": "noise", "help": "Gaussian noise, one level or a range", "options": {"std": 0.1, "clip": False}} in found
     names = [line["name"] for line in json.loads(surefoot("list", "objectives", "--json").out)["objectives"]]
     assert names == OBJECTIVES.names
