@@ -1,4 +1,4 @@
-"""Our own method, experimental: AugMix's mixed picture with noise as the training picture itself, and agreement on a part of the batch."""
+"""Our own method, experimental: AugMix's mixed, noisy picture is trained on, with agreement on a part of the batch."""
 
 from __future__ import annotations
 
