@@ -12,6 +12,9 @@ from surefoot.auditing.passes import measure
 from surefoot.measurements.context import Context
 from surefoot.measurements.registry import build, check_measure
 
+COUNT = 60  # images of a subset
+CLOSE = {"abs": 1e-6}
+
 
 def study_context(run, data, **changes):
     """As a study has it: temperatures from the calibration split, no intervals."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from by_hand import logits_of, row, study_context
+from by_hand import CLOSE, COUNT, logits_of, row
 from torch.nn import functional as F
 
 from surefoot.attacks import evaluate
@@ -20,19 +20,6 @@ from surefoot.measurements.registry import build
 from surefoot.studies.cell_runs import Beside, train
 from surefoot.studies.cells import digest, identity
 from surefoot.training.recipes import Recipe
-
-COUNT = 60
-CLOSE = {"abs": 1e-6}
-
-
-@pytest.fixture(scope="module")
-def context(run, digits):
-    return study_context(run, digits)
-
-
-@pytest.fixture(scope="module")
-def sample(context):
-    return context.some(COUNT)
 
 
 def one_step(model, images, labels, eps):

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 import torch
-from by_hand import best_factor, logits_of, pixels, row, scores, share_right, study_context
+from by_hand import CLOSE, COUNT, best_factor, logits_of, pixels, row, scores, share_right, study_context
 from torch import nn
 
 from surefoot.calibration.bins import adaptive_rms
@@ -15,19 +15,6 @@ from surefoot.corruptions.families import ALEXNET, COMMON15, is_fair
 from surefoot.errors import SurefootError
 from surefoot.measurements import corruptions
 from surefoot.measurements.registry import build
-
-COUNT = 60
-CLOSE = {"abs": 1e-6}
-
-
-@pytest.fixture(scope="module")
-def context(run, digits):
-    return study_context(run, digits)
-
-
-@pytest.fixture(scope="module")
-def sample(context):
-    return context.some(COUNT)
 
 
 def accuracy(context, images, labels):

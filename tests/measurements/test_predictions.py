@@ -13,11 +13,6 @@ SCORES = ("accuracy", "nll", "brier", "ece", "rms", "signed_error", "debiased_ec
 
 
 @pytest.fixture(scope="module")
-def context(run, digits):
-    return study_context(run, digits)
-
-
-@pytest.fixture(scope="module")
 def logits(run, digits):
     """By split."""
     return {name: logits_of(run.predictor, pixels(digits.split(name))) for name in ("calibration", "validation", "test")}

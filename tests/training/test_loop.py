@@ -153,3 +153,38 @@ def test_without_validation_images_it_trains_to_the_last_epoch(digits, tmp_path)
         fit_small(without, patience=2)
     with pytest.raises(SurefootError, match="keep='best' needs validation images"):
         fit_small(without, keep="best")
+
+
+class SeesBoth(sf.objectives.CrossEntropy):
+    """Keeps what it is shown: the images, and the same augmented by other draws."""
+
+    second_augmentation = True
+
+    def __init__(self):
+        super().__init__()
+        self.pairs = []
+
+    def forward(self, model, images, labels, *, generator=None):
+        self.pairs.append((images.clone(), self.second.clone()))
+        return super().forward(model, images, labels, generator=generator)
+
+
+def test_a_second_augmentation_has_draws_of_its_own(digits):
+    """The same pictures moved otherwise, part by part, and the same again with the same seed; nothing where nobody asks."""
+
+    def pairs(**options):
+        objective = SeesBoth()
+        shifts = Augmentation(crop_padding=0.125)
+        sf.fit(fit_small(digits, epochs=1).model, objective, digits, epochs=1, progress=False, augmentation=shifts, **options)
+        return objective.pairs
+
+    first, again = pairs(accumulation=2), pairs(accumulation=2)
+    images, second = first[0]
+    assert images.shape == second.shape
+    assert not torch.equal(images, second)
+    totals = images.sum((1, 2, 3)), second.sum((1, 2, 3))  # black margins move in: the content stays
+    assert torch.corrcoef(torch.stack(totals))[0, 1] > 0.8
+    assert all(torch.equal(a, b) for one, other in zip(first, again, strict=True) for a, b in zip(one, other, strict=True))
+    plain = sf.objectives.CrossEntropy()
+    sf.fit(fit_small(digits, epochs=1).model, plain, digits, epochs=1, progress=False)
+    assert plain.second is None

@@ -12,8 +12,9 @@ from ..errors import SurefootError
 from ..files import inside, write_json
 from ..intervals import Estimate
 from ..measurements.attacks import AttackSummary
-from ..measurements.corruptions import CorruptionResult, NoiseLevel, OcclusionResult
+from ..measurements.corruptions import CorruptionResult
 from ..measurements.groups import ClassResult, GroupResult
+from ..measurements.noise import NoiseLevel, OcclusionResult
 from ..measurements.temperatures import TemperatureScaling
 from ..measurements.thresholds import Threshold
 from ..models.preflight import Finding

@@ -105,6 +105,7 @@ def with_blocks(command: Callable[..., None]) -> Callable[..., None]:
         built = {name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in blocks.items()}
         command(**values, **built)
 
+    # typer reads it; to mypy a function has none
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

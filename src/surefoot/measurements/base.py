@@ -46,7 +46,7 @@ class Condition(ABC):
     def logits(self, context: Context, batch: Batch) -> Logits:
         """What the model says of the pictures under this condition; `batch` is a chunk of the split."""
 
-    def check(self, context: Context) -> None:  # noqa: B027
+    def check(self, context: Context) -> None:  # noqa: B027  # most conditions can always be met
         """Raise where the condition cannot be met, before anything is measured."""
 
 
