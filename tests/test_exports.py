@@ -11,7 +11,7 @@ import pytest
 import surefoot as sf
 
 PUBLIC = {
-    "surefoot": "Classifier Predictions adapt audit audit_predictions compare export fit load_data load_model load_run"
+    "surefoot": "Classifier Predictions SurefootError adapt audit audit_predictions compare export fit load_data load_model load_run"
     " write_page",
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Mixup CutMix AugMix MaCS MaCSAugMix MAGNMA Discriminative"
     " Stability NoisyOnly CleanAndNoisy DiverseNoise RandomSelfEnsemble AdversarialTraining TRADES Objective balanced_weights",

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+LOCK = ".lock"
 PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{16}\.part")
 
 
@@ -96,6 +97,50 @@ def inside(folder: str | Path, *names: str) -> Path:
         if is_link(path):
             raise SurefootError(f"'{path}' is a link, and nothing is written or deleted through one: remove it.")
     return path
+
+
+def check_folder(path: str | Path | None, argument: str = "output") -> None:
+    """Refuse a place for a folder that is a file, or below one."""
+    for place in () if path is None else (Path(path), *Path(path).parents):
+        if place.exists() and not place.is_dir():
+            raise SurefootError(f"{argument} must be a folder, and '{place}' is a file.")
+
+
+@contextmanager
+def only_writer(folder: str | Path) -> Iterator[None]:
+    """This process alone writes to a folder, which is made if need be; a second one is refused.
+
+    The lock goes with its process, however that ends. Folders that were made and stayed empty are removed again.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = Path(folder)
+    check_folder(folder)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    path = inside(folder, LOCK)
+    lock = FileLock(path)
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.acquire(blocking=False)
+            while not path.exists():  # the one before us removed it between our opening and our locking it
+                lock.release()
+                lock.acquire(blocking=False)
+        except Timeout as error:
+            raise SurefootError(
+                f"Another process is writing to '{folder}': wait until it has ended, or choose another output."
+            ) from error
+        except OSError as error:
+            raise SurefootError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(PermissionError):  # Windows removes no file that is open, and keeps it
+                path.unlink(missing_ok=True)
+            lock.release()
+        for place in made:
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
 
 
 def write_text(path: str | Path, text: str) -> None:

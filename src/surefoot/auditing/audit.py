@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from ..data.dataset import Dataset
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..errors import SurefootError, UnknownName, require
-from ..files import inside, remove
+from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
@@ -114,6 +115,7 @@ def audit(
     measured = labelled(chosen, measure, corruptions, attacks)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    check_folder(output)
     folder = None if output is None else inside(output, DATA)
     images, torch_device = data.split(split), pick_device(device)
     if len(images) == 0:
@@ -132,11 +134,12 @@ def audit(
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted)
-    with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
+    with ExitStack() as stack, global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
         for measurement in measurements.values():
             for condition in measurement.conditions(context):
                 condition.check(context)
         shown: dict[str, Any] = {"title": f"auditing {name}", "progress": progress, "engine": engine}
+        stack.enter_context(only_writer(output) if output is not None and is_first() else nullcontext())
         store = begin(context, measurements, about, sample, folder, overwrite=overwrite)
         if store.work is not None:
             context = replace(context, work=store.work)
@@ -232,6 +235,8 @@ def begin(
 ) -> Store:
     """The plan of an audit that was interrupted here, or a new one, and where its parts are."""
     rank, _ = share_of_work()
+    for place in () if folder is None or rank else (folder.parent, folder, inside(folder, FOLDER)):
+        sweep(place)
     unfinished = folder is not None and (folder / "work").is_dir()
     plan = read_plan(folder) if folder is not None and unfinished else None
     if plan is not None and folder is not None and not overwrite and rank == 0:

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import traceback
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import SurefootError, UnknownName
+from ..lifelines import Ended, end_with_parent, ended_by_signals
 from ..registry import search_current_folder
 from ..version import VERSION
 
@@ -97,8 +99,10 @@ def run(arguments: list[str] | None = None) -> None:
     logger.addHandler(notes)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a letter that the terminal does not have ends nothing
+    several = end_with_parent() and "RANK" in os.environ  # which are ended at once, wherever they wait for each other
     try:
-        code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
+        with nullcontext() if several else ended_by_signals():
+            code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
         if code == INTERRUPTED:  # newer typers catch the interrupt themselves
             raise KeyboardInterrupt
         sys.exit(flushed(code if isinstance(code, int) else 0))
@@ -122,16 +126,22 @@ def run(arguments: list[str] | None = None) -> None:
         said = " ".join(str(error).split())
         print(f"surefoot: {type(error).__name__}{': ' if said else ''}{said} (--debug shows where)", file=sys.stderr)
         sys.exit(2)
+    except Ended as end:
+        fail(f"Ended by signal {end.number}.{way_on(arguments)}", end.code)
     except (KeyboardInterrupt, typer.Abort):
-        way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
-        epoch = "from the last finished epoch"
-        goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
-        again = next((f" {way} goes on {text}." for command, text in goes_on.items() if command in arguments), "")
-        fail(f"Interrupted.{again}", INTERRUPTED)
+        fail("" if several else f"Interrupted.{way_on(arguments)}", INTERRUPTED)  # of several their launcher speaks
     finally:
         os.environ["PYTHONSAFEPATH"] = safe_path
         logger.removeHandler(notes)
         logger.setLevel(level)
+
+
+def way_on(arguments: list[str]) -> str:
+    """How to go on with a command that was stopped, if it can be gone on with."""
+    way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
+    epoch = "from the last finished epoch"
+    goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
+    return next((f" {way} goes on {text}." for command, text in goes_on.items() if command in arguments), "")
 
 
 def with_values(arguments: list[str]) -> list[str]:
@@ -157,6 +167,6 @@ def without_reader() -> int:
 
 
 def fail(message: str, code: int = 2) -> None:
-    if os.environ.get("RANK", "0") == "0":  # one of several processes speaks for all
+    if message and os.environ.get("RANK", "0") == "0":  # one of several processes speaks for all
         print(f"surefoot: {message}", file=sys.stderr)
     sys.exit(code)

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from torch import Tensor
 from torch.nn import functional as F
 
 from ..data.dataset import Dataset, Split
 from ..errors import SurefootError, UnknownName, require
-from ..files import inside, part_of, read_json, remove, replacing, write_json
+from ..files import LOCK, inside, only_writer, part_of, read_json, remove, replacing, write_json
 from ..progress import progress_bar
 from ..types import Images
 from .engine import GENERATOR, corrupt
@@ -84,7 +83,7 @@ def write_sheet(path: str | Path, image: Images, names: tuple[str, ...] = NAMES,
 
 LAYOUTS = ("arrays", "folders")
 SEVERITIES = (1, 2, 3, 4, 5)
-MANIFEST, LOCK = "copies.json", ".lock"
+MANIFEST = "copies.json"
 BATCH = 512
 HOW = ("workers", "memory_gib", "download")  # options of data that change no pixel
 SEEN = 16  # images that a folder remembers
@@ -175,16 +174,9 @@ def manifest(data: Dataset, split: str, layout: str, seed: int, scale: str) -> d
 @contextmanager
 def claimed(folder: Path, described: dict[str, Any]) -> Iterator[None]:
     """An empty folder, or one that holds part of the same copies, for this process alone."""
-    if folder.exists() and not folder.is_dir():
-        raise SurefootError(f"'{folder}' must be a folder, and is a file.")
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(inside(folder, LOCK))
-    try:
-        with lock.acquire(blocking=False):
-            claim(folder, described)
-            yield
-    except Timeout as error:
-        raise SurefootError(f"Another process is writing copies to '{folder}'.") from error
+    with only_writer(folder):
+        claim(folder, described)
+        yield
 
 
 def claim(folder: Path, described: dict[str, Any]) -> None:
