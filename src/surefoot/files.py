@@ -7,11 +7,15 @@ may have made them. A link in the place of a file is replaced, not written throu
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import secrets
 import shutil
 import socket
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -19,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import NotFound, SurefootError
+from .limits import check_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -170,9 +175,48 @@ def read_json(kind: str, path: str | Path) -> Any:
     """The content of a JSON file; `kind` names it in the error when it is missing or broken."""
     text = read_text(kind, path)
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
         raise SurefootError(f"{kind} '{path}' is not valid JSON: {error}.") from error
+
+
+def refuse_constant(name: str) -> None:
+    """Python reads NaN and Infinity; JSON has none, and we write none."""
+    raise ValueError(f"{name} is no number")
+
+
+def read_arrays(path: str | Path) -> dict[str, Any]:
+    """The arrays of an `.npz` by name; their headers are read first, and what would not fit into memory is refused."""
+    import numpy as np
+
+    try:
+        check_memory(f"The arrays of '{path}'", claimed_bytes(path))
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
+    except SurefootError:
+        raise
+    except (ValueError, OSError, TypeError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {reason}.") from error
+    except (zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError) as error:  # as numpy and zipfile raise them
+        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
+
+
+def claimed_bytes(path: str | Path) -> int:
+    """What the headers of an `.npz` claim that its arrays take, and what its entries claim to unpack to, the larger."""
+    from numpy.lib import format as npy
+
+    arrays = unpacked = 0
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            unpacked += entry.file_size
+            if entry.filename.endswith(".npy"):
+                with archive.open(entry) as file:
+                    version = npy.read_magic(file)
+                    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+                    shape, _, kind = header(file)
+                arrays += math.prod(map(int, shape)) * kind.itemsize
+    return max(arrays, unpacked)
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:

@@ -38,8 +38,8 @@ from ..measurements.sample import Kept, Sample
 from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
 from ..models.classifier import pick_device
-from ..models.observing import NoHead, evaluating, head_of
-from ..models.preflight import Finding, preflight
+from ..models.observing import NoHead, evaluating, given_copies, head_of
+from ..models.preflight import CHANGED_INPUT, Finding, preflight
 from ..progress import duration
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
@@ -125,6 +125,7 @@ def audit(
     model = model.to(torch_device)
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data)
+    copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
     if copies is not None:  # they are of all images
@@ -134,7 +135,11 @@ def audit(
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted)
-    with ExitStack() as stack, global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
+    with (
+        copied,
+        ExitStack() as stack,
+        global_seed(seed, "audit"),
+    ):  # the caller's own generator is left alone, whatever the model draws
         for measurement in measurements.values():
             for condition in measurement.conditions(context):
                 condition.check(context)

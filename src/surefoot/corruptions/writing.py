@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -210,18 +211,18 @@ def is_written(folder: Path, name: str, layout: str) -> bool:
 
 def write_array(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:
     """One `.npy` with the severities one after the other."""
-    count = len(images)
-    with replacing(folder / f"{name}.npy") as beside:
+    count, one = len(images), math.prod(data.image_size) * data.channels
+    with replacing(folder / f"{name}.npy") as beside, open(beside, "wb") as file:  # a map of a full disk would end the process
         shape = (len(SEVERITIES) * count, *data.image_size, data.channels)
-        whole = np.lib.format.open_memmap(beside, mode="w+", dtype=np.uint8, shape=shape)
-        begin = 0
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        head, begin = file.tell(), 0
         for batch in images.batches(BATCH):
             for number, severity in enumerate(SEVERITIES):
                 levels = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
-                whole[number * count + begin : number * count + begin + len(batch)] = levels
+                file.seek(head + one * (number * count + begin))
+                file.write(np.ascontiguousarray(levels).data)
             begin += len(batch)
             tick()
-        whole.flush()
 
 
 def write_folders(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:

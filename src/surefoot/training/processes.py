@@ -27,6 +27,7 @@ if torch.distributed.is_available():
 
 
 TRACKER = "tracker"  # its folder in that of a run
+MOST = 64  # processes on one machine: a mistyped number must not take it down
 GRACE = 3.0  # seconds for processes to end by themselves
 
 
@@ -109,6 +110,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     The first speaks for all, and of an interrupt we do. One that is killed (out of memory) cannot speak: then we do, and the
     code is 128 and the signal, as a shell has it. They end with us in whatever way we end.
     """
+    require(1 <= processes <= MOST, "processes", f"from 1 to {MOST}", processes)
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
