@@ -366,34 +366,12 @@ def of_path(path: str) -> Metric:
     return find(known[-1] if known else words[-1])
 
 
-UNIT_RANGE = frozenset(
-    [
-        "accuracy",
-        "top5",
-        "ece",
-        "adaptive_ece",
-        "classwise_ece",
-        "smooth_ece",
-        "rms",
-        "max_error",
-        "auroc",
-        "ece_if_calibrated",
-        "ece_before",
-        "scaled_ece",
-        "confidence",
-        "precision",
-        "coverage",
-        "risk",
-        "wanted_risk",
-        "clean_accuracy",
-        "error",
-        "robust_accuracy",
-        "success_rate",
-        "aurc",
-        "threshold",
-    ]
-)
-NOT_NEGATIVE = frozenset(["nll", "brier", "temperature", *COUNTS])
+UNIT_RANGE = {
+    *("accuracy", "top5", "ece", "adaptive_ece", "classwise_ece", "smooth_ece", "rms", "max_error", "auroc", "aurc"),
+    *("ece_if_calibrated", "ece_before", "scaled_ece", "confidence", "precision", "coverage", "risk", "wanted_risk"),
+    *("clean_accuracy", "error", "robust_accuracy", "success_rate", "threshold"),
+}
+NOT_NEGATIVE = {"nll", "brier", "temperature", *COUNTS}
 
 
 def range_of(path: str) -> tuple[float, float]:

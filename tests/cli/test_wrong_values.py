@@ -98,7 +98,8 @@ def place(here, run, monkeypatch):
     monkeypatch.setattr("surefoot.cli.calibrate.predict", reached)
     monkeypatch.setattr("surefoot.cli.export.write", reached)
     monkeypatch.setattr("surefoot.cli.study.run_study", reached)
-    monkeypatch.setattr("surefoot.training.processes.launch", reached)
+    for command in ("audit", "train"):
+        monkeypatch.setattr(f"surefoot.cli.{command}.launch", reached)
     return here
 
 

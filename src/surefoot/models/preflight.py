@@ -230,12 +230,8 @@ def at_random(model: nn.Module, images: Images) -> Finding | None:
     spread = float((first - second).abs().max())
     if not spread > 1e-3 * max(1.0, float(first.abs().max())):  # some devices add in any order
         return None
-    message = (
-        f"The same {len(first)} images give other outputs when they are given again (logits differ by up to {spread:.2g})."
-    )
-    return Finding(
-        "random", message, "Every number is that of one draw; an attack finds less than it could (average many draws)."
-    )
+    message = f"The same {len(first)} images give other outputs when given again (logits differ by up to {spread:.2g})."
+    return Finding("random", message, "Every number is that of one draw, and attacks find less than they could.")
 
 
 def constant(images: Images, logits: Logits) -> Finding | None:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import SurefootError
+from ..errors import SurefootError, require
 from ..files import inside
 from ..lifelines import for_child
 from .precision import NAMES
