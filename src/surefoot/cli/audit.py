@@ -14,14 +14,14 @@ from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
 from ..data.collection import SPLITS
 from ..data.dataset import Split
-from ..errors import SurefootError, UnknownName, printable, require
+from ..errors import SurefootError, UnknownName, printable
 from ..keys import LARGEST as LARGEST_SEED
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
-from ..training.processes import is_first, launch, launched
+from ..training.processes import check_processes, is_first, launch, launched
 from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
@@ -84,7 +84,7 @@ def audit(
     quiet: flag.Quiet = False,
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
-    require(processes >= 1, "--processes", "at least 1", processes)
+    check_processes(processes)
     find_depth(depth)
     flag.check_folder(output)
     if assets not in ASSETS:

@@ -29,6 +29,7 @@ from ..studies.results import Results, require_results
 from ..studies.running import check_work, run_study, threads_for, title_of
 from ..studies.schema import Study
 from ..studies.searching import choose, grid_methods, parse_grid, random_methods
+from ..training.processes import check_processes
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
@@ -99,9 +100,9 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
     """Compute the cells that are missing and print the table; the same command goes on after any interruption."""
-    require(jobs >= 1, "--jobs", "at least 1", jobs)
-    require(threads is None or threads >= 1, "--threads", "at least 1", threads)
-    require(processes >= 1, "--processes", "at least 1", processes)
+    check_processes(jobs, "--jobs")
+    check_processes(1 if threads is None else threads, "--threads")
+    check_processes(processes)
     chosen, cells, origins = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     if root is None and needs_root(chosen):
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
