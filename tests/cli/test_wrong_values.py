@@ -70,7 +70,8 @@ def arguments_of(name, parameter, value):
     """A right command line with one wrong value."""
     words = [*name.split(), *map(str, BASE[name])]
     if parameter.param_type_name == "argument":
-        return [value if word in ("run", "audited", "main") else word for word in words]
+        places = [place for place, word in enumerate(words) if word in ("run", "audited", "main")]
+        return [*words[: places[0]], value, *words[places[0] + 1 :]] if places else [*words, value]
     return [*words, max(parameter.opts, key=len), value]
 
 
