@@ -18,6 +18,7 @@ from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
 from ..attacks.cache import fingerprint
 from ..calibration.bins import reliability
 from ..calibration.calibrators import Calibrated
+from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
@@ -38,7 +39,7 @@ from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
 from ..models.classifier import pick_device
 from ..models.observing import NoHead, evaluating, head_of
-from ..models.preflight import Finding, preflight
+from ..models.preflight import Finding, preflight, unknown_classes
 from ..progress import duration
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
@@ -61,7 +62,7 @@ from .passes import (
 from .plan import Plan, Task, read_plan, refuse_other
 from .result import DATA, Audit, Geometry
 from .store import PAUSE, Store, name_of, share_of_work
-from .subjects import check_provenance, source_of, subject
+from .subjects import at_chance, check_provenance, source_of, subject
 from .table import FOLDER, schema_of
 
 SAMPLE = 256  # images that preflight looks at
@@ -88,6 +89,7 @@ def audit(
     corrupted: str | Path | None = None,
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
     provenance: Mapping[str, str] | None = None,
     device: str = "auto",
     engine: str = "local",
@@ -101,9 +103,9 @@ def audit(
     own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
-    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
-    `provenance` is what else the page should say of how it came about (recipe, command). `engine` is "local", or "ray" for a
-    cluster that shares the chunks of images.
+    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image,
+    `class_names` the classes that the model was trained for; `provenance` is what else the page should say of how it came
+    about (recipe, command). `engine` is "local", or "ray" for a cluster that shares the chunks of images.
     Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there, and one that
     was begun otherwise is refused unless `overwrite`.
     """
@@ -122,7 +124,7 @@ def audit(
     check_provenance(provenance or {})
     model = model.to(torch_device)
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
-    findings = check_first(model, sample, data)
+    findings = check_first(model, sample, data, class_names)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
     if copies is not None:  # they are of all images
@@ -332,14 +334,17 @@ def assemble(
     worse = parts.get("corruptions")
     more = {"depth": depth, "notes": [*data.notes, *about_data], "classes": list(data.class_names), **provenance}
     more["weights"] = fingerprint(context.model)
+    clean_scores, known = scores(clean, seed=seed), recognition(clean, data.class_names, seed=seed)
+    at_first = [finding for finding in (at_chance(clean_scores.accuracy, known),) if finding is not None]
     return Audit(
         subject=subject(name, data.source, context.split, len(context.images), seed, **more),
-        calibration=scores(clean, seed=seed),
+        calibration=clean_scores,
+        recognition=known,
         temperature=None
         if source is None
         else scaled(clean, source, seed, *((None, None) if worse is None else (worse.mean_ece, worse.mean_scaled_ece))),
         thresholds=thresholds(clean, risks, seed, context.held_out),
-        preflight=findings,
+        preflight=(*at_first, *findings),
         geometry=Geometry(**logit_geometry(table.everything, seed), measured=measured, notes=tuple(remarks)),
         classes=class_results(clean, data.class_names),
         groups=() if groups is None else group_results(clean, list(groups), seed),
@@ -377,7 +382,7 @@ def bias_of(context: Context) -> torch.Tensor | None:
         return None
 
 
-def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding, ...]:
+def check_first(model: nn.Module, sample: Batch, data: Dataset, trained_for: Sequence[str] | None) -> tuple[Finding, ...]:
     """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
     source = getattr(model, "source", None)
     native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
@@ -385,7 +390,8 @@ def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding
     wrong = next((finding for finding in findings if finding.name == "class-count"), None)
     if wrong:
         raise SurefootError(f"{wrong.message} {wrong.advice}")
-    return tuple(findings)
+    other = unknown_classes(trained_for, data.class_names)
+    return tuple(findings if other is None else [other, *findings])
 
 
 def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:

@@ -21,8 +21,8 @@ from .shared_images import damaged_alike
 
 Audit = Mapping[str, Any]
 Compare = Callable[[float, float], bool]
-OPERATORS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-BOUND = re.compile(r"\s*(?P<name>[^\s<>][^<>]*?)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>\S+)\s*")
+OPERATORS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+BOUND = re.compile(r"\s*(?P<name>[^\s<>=][^<>=]*?)\s*(?P<sign><=|>=|==|<|>)\s*(?P<bound>\S+)\s*")
 RELATIVE = re.compile(r"\s*(?:(?P<name>\S.*?)\s*:\s*)?no worse than\s+(?P<path>.+?)(?:\s+by\s+(?P<slack>\S+))?\s*")
 USUAL = (  # what a rule without a name compares
     *("calibration.accuracy", "calibration.ece", "calibration.nll", "calibration.brier"),
@@ -85,7 +85,9 @@ def parse_rule(text: str) -> Rule:
         if slack < 0:
             raise SurefootError(f"Rule '{text.strip()}' must allow at least 0, got {slack:g}.")
         return Rule(text.strip(), relative["name"] or "", "", slack, relative["path"])
-    raise SurefootError(f"Rule '{text.strip()}' must be NAME < NUMBER (or <=, >, >=), or NAME: no worse than FILE by NUMBER.")
+    raise SurefootError(
+        f"Rule '{text.strip()}' must be NAME < NUMBER (or <=, >, >=, ==), or NAME: no worse than FILE by NUMBER."
+    )
 
 
 def number_in(rule: str, text: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +40,11 @@ def count(words: Words) -> int:
 
 def measured(audit: Mapping[str, Any]) -> dict[str, Any]:
     """What an audit measured, without what it is of."""
-    return {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
+    parts = {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
+    if "preflight" in parts:  # how many findings of each severity; older audits did not say it
+        found = Counter(finding.get("severity", "warning") for finding in parts["preflight"])
+        parts["preflight"] = {severity: found[severity] for severity in ("fatal", "warning", "note")}
+    return parts
 
 
 def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Number] | None = None) -> tuple[str, Number]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
+from ..models.preflight import FATAL
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.processes import is_first, launch, launched
@@ -79,6 +81,9 @@ def audit(
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an unfinished audit with other options")] = False,
     assets: Annotated[str, typer.Option(help="Plotly's script: inline, or beside the page, to share")] = "inline",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 where the checks before the audit find something fatal")
+    ] = False,
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
@@ -108,7 +113,7 @@ def audit(
         shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": calibration or CROSS_FIT}
         shared |= {"allow_leakage": allow_leakage, "provenance": {"command": as_given()}}
         audit_predictions(loaded_predictions, name=predictions.stem, seed=seed, output=folder, **shared)
-        show(folder, json_, quiet, assets)
+        show(folder, json_, quiet, assets, strict)
         return
     loaded = find_target(target, source, data_options)
     folder = output or loaded.folder
@@ -118,10 +123,11 @@ def audit(
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
+    measured["class_names"] = None if loaded.run is None else loaded.run.class_names
     measured["provenance"] = provenance_of(loaded, as_given())
     measure(loaded.model, loaded.data, name=loaded.name, output=folder, progress=not quiet, **measured)
     if is_first():
-        show(folder, json_, quiet, assets)
+        show(folder, json_, quiet, assets, strict)
 
 
 def as_given() -> str:
@@ -149,15 +155,22 @@ def parse_groups(given: str, of: Split | Predictions) -> list[str]:
     return read_groups(path, column, of)
 
 
-def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline") -> None:
-    """Write the page of an audit and say what it says."""
+def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict: bool = False) -> None:
+    """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
     plain = read_audit(folder)
     page = write_page(folder / "report.html", [plain], assets=assets)
+    fatal = [finding for finding in plain["preflight"] if finding["severity"] == FATAL]
+    for finding in plain["preflight"]:
+        line = f"! {finding['message']} {finding['advice']}"
+        if finding in fatal:
+            print(f"{finding['severity'].upper()} {line}", file=sys.stderr if quiet or json_ else sys.stdout)
+        elif not (quiet or json_):
+            print(line)
     if json_:
         plain.pop("points")
         print(json.dumps(plain))
     elif not quiet:
-        for finding in plain.get("preflight", ()):
-            print(f"! {finding['message']} {finding['advice']}")
         print("\n".join(verdict(plain)))
         print(f"page: {page}")
+    if strict and fatal:
+        raise typer.Exit(1)
