@@ -44,6 +44,10 @@ def measured(audit: Mapping[str, Any]) -> dict[str, Any]:
     if "preflight" in parts:  # how many findings of each severity; older audits did not say it
         found = Counter(finding.get("severity", "warning") for finding in parts["preflight"])
         parts["preflight"] = {severity: found[severity] for severity in ("fatal", "warning", "note")}
+    for name, rows in (("worst_class", parts.get("classes")), ("worst_group", parts.get("groups"))):
+        known = [row["accuracy"] for row in rows or () if row["accuracy"] is not None]
+        if known:
+            parts[name] = {"accuracy": min(known, key=lambda accuracy: accuracy["value"])}
     return parts
 
 
