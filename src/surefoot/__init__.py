@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .auditing.comparing import compare
     from .auditing.predictions import audit_predictions
     from .data.loading import load_data
+    from .errors import SurefootError
     from .models.classifier import Classifier
     from .models.exporting import export
     from .models.foreign import adapt
@@ -37,12 +38,14 @@ _HOME = {
     "export": "models.exporting",
     "Classifier": "models.classifier",
     "Predictions": "types",
+    "SurefootError": "errors",
 }
 _ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "views"]
 
 __all__ = [
     "Classifier",
     "Predictions",
+    "SurefootError",
     "__version__",
     "adapt",
     "attacks",

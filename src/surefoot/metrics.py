@@ -6,6 +6,7 @@ The one table for the page, the terminal, the tables of studies, comparisons and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -371,6 +372,25 @@ def of_path(path: str) -> Metric:
     words = [word for word in path.split(".") if word not in ENDS]
     known = [word for word in words if word in METRICS or word in IN_AUDITS]
     return find(known[-1] if known else words[-1])
+
+
+UNIT_RANGE = {
+    *("accuracy", "top5", "ece", "adaptive_ece", "classwise_ece", "smooth_ece", "rms", "max_error", "auroc", "aurc"),
+    *("ece_if_calibrated", "ece_before", "scaled_ece", "confidence", "precision", "coverage", "risk", "wanted_risk"),
+    *("clean_accuracy", "error", "robust_accuracy", "success_rate", "threshold"),
+}
+NOT_NEGATIVE = {"nll", "brier", "temperature", *COUNTS}
+
+
+def range_of(path: str) -> tuple[float, float]:
+    """Between which ends the number at a path of an audit can lie, as far as that is known from its name."""
+    words = [word for word in path.split(".") if word not in ENDS and not word.isdigit()]
+    name = IN_AUDITS.get(words[-1], words[-1]) if words and words[0] != "measurements" else ""
+    if name in UNIT_RANGE:
+        return 0.0, 1.0
+    if name == "signed_error":
+        return -1.0, 1.0
+    return (0.0, math.inf) if name in NOT_NEGATIVE else (-math.inf, math.inf)
 
 
 def facts(path: str) -> Metric:

@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from ..data.dataset import Dataset
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..errors import SurefootError, UnknownName, require
-from ..files import inside, remove
+from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
@@ -38,8 +39,8 @@ from ..measurements.sample import Kept, Sample
 from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
 from ..models.classifier import pick_device
-from ..models.observing import NoHead, evaluating, head_of
-from ..models.preflight import Finding, preflight, unknown_classes
+from ..models.observing import NoHead, evaluating, given_copies, head_of
+from ..models.preflight import CHANGED_INPUT, Finding, preflight, unknown_classes
 from ..progress import duration
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
@@ -116,6 +117,7 @@ def audit(
     measured = labelled(chosen, measure, corruptions, attacks)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    check_folder(output)
     folder = None if output is None else inside(output, DATA)
     images, torch_device = data.split(split), pick_device(device)
     if len(images) == 0:
@@ -125,6 +127,7 @@ def audit(
     model = model.to(torch_device)
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data, class_names)
+    copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
     if copies is not None:  # they are of all images
@@ -134,11 +137,16 @@ def audit(
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted)
-    with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
+    with (
+        copied,
+        ExitStack() as stack,
+        global_seed(seed, "audit"),
+    ):  # the caller's own generator is left alone, whatever the model draws
         for measurement in measurements.values():
             for condition in measurement.conditions(context):
                 condition.check(context)
         shown: dict[str, Any] = {"title": f"auditing {name}", "progress": progress, "engine": engine}
+        stack.enter_context(only_writer(output) if output is not None and is_first() else nullcontext())
         store = begin(context, measurements, about, sample, folder, overwrite=overwrite)
         if store.work is not None:
             context = replace(context, work=store.work)
@@ -234,6 +242,8 @@ def begin(
 ) -> Store:
     """The plan of an audit that was interrupted here, or a new one, and where its parts are."""
     rank, _ = share_of_work()
+    for place in () if folder is None or rank else (folder.parent, folder, inside(folder, FOLDER)):
+        sweep(place)
     unfinished = folder is not None and (folder / "work").is_dir()
     plan = read_plan(folder) if folder is not None and unfinished else None
     if plan is not None and folder is not None and not overwrite and rank == 0:

@@ -19,16 +19,16 @@ import numpy as np
 
 from ..calibration.bootstrap import estimate
 from ..corruptions.families import COMMON15
-from ..errors import SurefootError, UnknownName
+from ..errors import SurefootError, UnknownName, printable
 from ..files import read_json
 from ..intervals import NORMAL_95, Estimate
 from ..measurements.base import CLEAN, Rows
 from ..plain import plain
-from .naming import Number, good_direction, numbers_in
+from .naming import Number, check_audit, good_direction, numbers_in
 from .shared_images import CLEAN_SCORES, COLUMNS, MEANS, RATES, SCALED_ECE, Drawing, Drawn, Sharing, damage_of, draw_scores
 from .table import key_of, read_conditions, table_in
 
-AUDIT, SCHEMA = "audit.json", 2
+AUDIT = "audit.json"
 LEVEL = 0.05
 MCE = "corruptions.relative_mce"
 logger = logging.getLogger("surefoot")
@@ -101,11 +101,8 @@ def read_compared(path: str | Path) -> Compared:
     """An audit from its `audit.json` or the folder that holds it."""
     path = Path(path)
     folder = path if path.is_dir() else path.parent
-    audit = read_json("audit", path / AUDIT if path.is_dir() else path)
-    schema = audit.get("schema") if isinstance(audit, dict) else None
-    if schema != SCHEMA:
-        raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
-    name, table = str(audit["subject"]["name"]), table_in(folder)
+    audit = check_audit(path, read_json("audit", path / AUDIT if path.is_dir() else path))
+    name, table = printable(audit["subject"]["name"]), table_in(folder)
     own = table is not None and key_of(table) == audit["subject"].get("table")
     if table is not None and not own:
         logger.warning("'%s' beside '%s' is another audit's: its rows are not used.", table, path)

@@ -7,13 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from ..errors import SurefootError, suggestion
-from ..metrics import ENDS, NEITHER, facts, of_path
+from ..errors import SurefootError, shown, suggestion
+from ..metrics import ENDS, NEITHER, facts, of_path, range_of
 from ..schemas import parse_number
 from .frames import Words, leaves
 
+SCHEMA = 2  # of `audit.json`
+SLIP = 1e-6  # of sums in single precision
 FRACTION = re.compile(r"\d+(?:\.\d+)?/\d+")
 
 
@@ -31,6 +34,35 @@ def numbers_in(audit: Mapping[str, Any]) -> dict[str, Number]:
     """Every number of an audit by its path, such as `corruptions.cells.gaussian_noise.3.accuracy`."""
     numbers = leaves(measured(audit))
     return {".".join(words): Number(value, low, high, count(words)) for words, value, low, high in numbers if value is not None}
+
+
+def check_audit(path: str | Path, content: Any) -> dict[str, Any]:
+    """The content of an `audit.json`, if this version reads it and its numbers can be what they are called."""
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema != SCHEMA:
+        raise SurefootError(f"'{path}' has schema {shown(schema)}, and this version reads {SCHEMA}.")
+    subject = content.get("subject")
+    kinds = {"name": str, "data": dict, "split": str, "classes": list}
+    wrong = next((name for name, kind in kinds.items() if not isinstance((subject or {}).get(name), kind)), None)
+    if not isinstance(subject, dict) or wrong is not None:
+        raise SurefootError(f"'{path}' does not say what it is of: subject.{wrong} is missing.")
+    for words, *ends in leaves(measured(content)):
+        name = ".".join(words)
+        low, high = range_of(name)
+        for end in ends:
+            number = isinstance(end, int | float) and not isinstance(end, bool)
+            if end is not None and not (number and low - SLIP <= end <= high + SLIP):
+                raise SurefootError(f"'{path}': {name} must be {in_words(low, high)}, got {shown(end)}.")
+        if ends[1] is not None and ends[2] is not None and ends[1] > ends[2] + SLIP:
+            raise SurefootError(f"'{path}': the interval of {name} ends before it begins, {ends[1]:g} to {ends[2]:g}.")
+    return dict(content)
+
+
+def in_words(low: float, high: float) -> str:
+    """A range as a rule."""
+    if math.isinf(low):
+        return "a number"
+    return f"at least {low:g}" if math.isinf(high) else f"in {low:g} to {high:g}"
 
 
 def count(words: Words) -> int:

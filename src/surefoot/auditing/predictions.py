@@ -12,7 +12,7 @@ from ..calibration.calibrators import digest_of
 from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..errors import SurefootError, require
-from ..files import inside, remove
+from ..files import check_folder, inside, only_writer, remove
 from ..measurements.base import CLEAN, Rows
 from ..measurements.groups import class_results, group_results
 from ..measurements.pictures import temperature_grid
@@ -43,6 +43,7 @@ def audit_predictions(
 
     `provenance` is what else the page should say of how it came about (command).
     """
+    check_folder(output)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     check_provenance(provenance or {})
@@ -71,15 +72,16 @@ def audit_predictions(
         figures={"temperatures": temperature_grid(predictions, fitted), "geometry": {"logits": logit_points(rows)}},
     )
     if output is not None:
-        data, key = inside(output, DATA), digest_of(predictions)
-        result.subject["table"] = key
-        for name in (FOLDER, "work"):
-            if (data / name).exists():
-                remove(inside(data, name))
-        names = {index: str(index) for index in rows["index"].tolist()}
-        part = {CLEAN: {**rows, "logits": predictions.logits.float().numpy()}}
-        write_part(part_path(data / FOLDER, 0), part, names, schema_of([], predictions.num_classes), key)
-        result.save(output)
+        with only_writer(output):
+            data, key = inside(output, DATA), digest_of(predictions)
+            result.subject["table"] = key
+            for name in (FOLDER, "work"):
+                if (data / name).exists():
+                    remove(inside(data, name))
+            names = {index: str(index) for index in rows["index"].tolist()}
+            part = {CLEAN: {**rows, "logits": predictions.logits.float().numpy()}}
+            write_part(part_path(data / FOLDER, 0), part, names, schema_of([], predictions.num_classes), key)
+            result.save(output)
     return result
 
 

@@ -15,7 +15,8 @@ from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
 from ..data.collection import SPLITS
 from ..data.dataset import Split
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, UnknownName, printable, require
+from ..keys import LARGEST as LARGEST_SEED
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
@@ -75,8 +76,8 @@ def audit(
     split: flag.SplitName = "test",
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
-    seed: Annotated[int, typer.Option(help="Decides corruptions and intervals")] = 0,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images at a time")] = 256,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides corruptions and intervals")] = 0,
     device: flag.Device = "auto",
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an unfinished audit with other options")] = False,
@@ -90,6 +91,7 @@ def audit(
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
     require(processes >= 1, "--processes", "at least 1", processes)
     find_depth(depth)
+    flag.check_folder(output)
     if assets not in ASSETS:
         raise UnknownName("place for the script", assets, ASSETS)
     if predictions is not None and processes > 1:
@@ -161,7 +163,7 @@ def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict:
     page = write_page(folder / "report.html", [plain], assets=assets)
     fatal = [finding for finding in plain["preflight"] if finding["severity"] == FATAL]
     for finding in plain["preflight"]:
-        line = f"! {finding['message']} {finding['advice']}"
+        line = printable(f"! {finding['message']} {finding['advice']}")
         if finding in fatal:
             print(f"{finding['severity'].upper()} {line}", file=sys.stderr if quiet or json_ else sys.stdout)
         elif not (quiet or json_):
@@ -170,7 +172,7 @@ def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict:
         plain.pop("points")
         print(json.dumps(plain))
     elif not quiet:
-        print("\n".join(verdict(plain)))
+        print(printable("\n".join(verdict(plain))))
         print(f"page: {page}")
     if strict and fatal:
         raise typer.Exit(1)

@@ -18,6 +18,7 @@ from ..auditing.comparing import MCE, Compared, Comparison, Difference, read_com
 from ..auditing.comparing import compare as measure_differences
 from ..auditing.depths import find_depth
 from ..errors import NotFound, SurefootError
+from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import SHARE, of_path, path_label
 from ..plain import plain
 from ..report.page import read_audit, write_page
@@ -37,7 +38,7 @@ def compare(
         typer.Option(metavar="NAME", help="What you meant to compare, such as accuracy: not corrected; may be repeated"),
     ] = None,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Not only each against the first")] = False,
-    seed: Annotated[int, typer.Option(help="Decides the intervals")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides the intervals")] = 0,
     output: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw one page for all of them")] = None,
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
@@ -136,12 +137,8 @@ def show(comparison: Comparison) -> None:
 
 def as_table(first: str, second: str, differences: list[Difference], values: dict[str, dict[str, float]]) -> Table:
     """A row for each number, for the screen: whole words on 80 columns, long names on several lines."""
-    shown = Table(
-        title=f"{second} minus {first}, with the intervals that the verdict uses",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    title = Text(f"{second} minus {first}, with the intervals that the verdict uses")
+    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     shown.add_column("", overflow="fold")
     for column in (first, second, "difference"):
         shown.add_column(Text(column), justify="right", overflow="fold")

@@ -26,7 +26,7 @@ from ..studies.origins import Origins, with_origins
 from ..studies.reading import read_file, read_study, study_names
 from ..studies.rendering import FORMATS, as_plain, differences, published_apart, published_text, render, wins_text
 from ..studies.results import Results, require_results
-from ..studies.running import run_study, threads_for, title_of
+from ..studies.running import check_work, run_study, threads_for, title_of
 from ..studies.schema import Study
 from ..studies.searching import choose, grid_methods, parse_grid, random_methods
 from . import options as flag
@@ -113,6 +113,7 @@ def run(
     if engine != "ray" and any(Results(folder).missing(cell) for cell in cells):  # nodes of a cluster have their own
         pick_device(device)
         check_folders(cells)
+    used.check()
     work_path = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
@@ -183,7 +184,7 @@ def status(
     """Which cells are finished, begun, or still to do."""
     _, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     folder = results or Path("studies") / scale
-    work_path, finished = (work or folder.parent / ".study-work"), Results(folder)
+    work_path, finished = (work or folder.parent / ".study-work"), require_results(folder)
     rows = [state_of(cell, finished, work_path) for cell in cells]
     if json_:
         print(json.dumps(rows))
@@ -252,6 +253,8 @@ def check_folders(cells: Sequence[Cell]) -> None:
 def work_folder(results: Path, given: Path | None) -> Path:
     """Weights and logs: beside the results, never among them, and never committed."""
     folder = given or results.parent / ".study-work"
+    check_work(folder, results)
+    flag.check_folder(folder, "--work")
     if not (folder / ".gitignore").is_file():
         write_text(folder / ".gitignore", "*\n")
     return folder

@@ -116,6 +116,9 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
     )
     if file_column is None or label_column is None:
         raise SurefootError(f"'{labels}' must have columns 'file' and 'label', got {', '.join(columns) or 'nothing'}.")
+    outside = next((row[file_column] for row in rows if leaves_folder(row[file_column])), None)
+    if outside is not None:
+        raise SurefootError(f"'{labels}' must name files of its folder, got '{outside}'.")
     paths = [folder / row[file_column] for row in rows]
     check_rows(folder, labels, paths, [row[label_column] for row in rows])
     labels_given = sorted({row[label_column] for row in rows})
@@ -138,6 +141,11 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
     targets = torch.tensor([numbers[row[label_column]] for row in rows])
     divided = {split: torch.tensor(indices) for split, indices in given.items()}
     return Collection(Files(paths), targets, names, divided, augmentation=AUGMENTATION)
+
+
+def leaves_folder(name: str) -> bool:
+    """Whether a name in a file leads out of the folder that it is for."""
+    return Path(name).is_absolute() or ".." in Path(name).parts
 
 
 def read_rows(labels: Path) -> list[dict[str, str]]:

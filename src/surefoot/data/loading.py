@@ -76,6 +76,8 @@ def load_data(
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
+    require(workers is None or workers >= 0, "workers", "at least 0", workers)
+    require(0 <= memory_gib < math.inf, "memory_gib", "at least 0", memory_gib)
     name = os.fspath(name)
     root, labels, class_map = (None if path is None else os.fspath(path) for path in (root, labels, class_map))
     given = {key: value for key, value in locals().items() if key not in ("given", "model")}

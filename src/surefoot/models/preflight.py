@@ -21,6 +21,7 @@ from .classifier import per_channel
 from .observing import evaluating
 
 BATCH = 64
+CHANGED_INPUT = "changed-input"
 SMALL = 64  # px, the longer side up to which a stem is judged
 STATISTICS = {
     "ImageNet's mean and std (0.485, 0.456, 0.406 and 0.229, 0.224, 0.225)": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -89,7 +90,12 @@ def preflight(
             logits_of(model, images[:2])
         findings.append(imagenet_stem(images, convolutions))
         logits = logits_of(model, images)
-        findings += [class_count(logits, num_classes), probabilities(logits)]
+        findings += [
+            class_count(logits, num_classes),
+            probabilities(logits),
+            changed_input(model, images),
+            at_random(model, images),
+        ]
         if in_range:
             best, wrong_inputs = normalisation(model, images, labels, logits)
             findings += [constant(images, logits), wrong_inputs, class_order(best, labels, num_classes)]
@@ -100,13 +106,16 @@ def logits_of(model: nn.Module, images: Images) -> Logits:
     """The model's output for the images, in batches, on the CPU."""
     device = next((p.device for p in model.parameters()), images.device)
     try:
-        parts = [model(batch.to(device)) for batch in images.split(BATCH)]
-    except (RuntimeError, AssertionError, ValueError, TypeError, IndexError) as error:
+        parts = [model(batch.to(device, copy=True)) for batch in images.split(BATCH)]  # it may change what it is given
+    except (Exception, SystemExit) as error:  # somebody else's code
         shape, reason = " x ".join(map(str, images.shape[1:])), (str(error) or type(error).__name__).splitlines()[0]
-        raise SurefootError(f"The model cannot be run on images of {shape} ({reason})") from error
-    for part in parts:
+        reason = "it calls exit" if isinstance(error, SystemExit) else reason
+        raise SurefootError(f"The model, {type(model).__name__}, cannot be run on images of {shape} ({reason})") from error
+    for part, batch in zip(parts, images.split(BATCH), strict=True):
         shown = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
         require(isinstance(part, Tensor) and part.ndim == 2, "The model's output", "images x classes", shown)
+        require(len(part) == len(batch), "The model's output", f"one row for each of {len(batch)} images", shown)
+        require(part.is_floating_point(), "The model's output", "floating point", part.dtype)
     return torch.cat([part.float().cpu() for part in parts])
 
 
@@ -195,7 +204,11 @@ def vanishes(convolution: Convolution) -> bool:
 
 def class_count(logits: Logits, num_classes: int) -> Finding | None:
     """The model knows another number of classes than the data."""
-    columns = logits.shape[1]
+    return other_count(logits.shape[1], num_classes)
+
+
+def other_count(columns: int, num_classes: int) -> Finding | None:
+    """A model of so many logits on data of so many classes."""
     if columns == num_classes:
         return None
     message = f"The model gives {columns} logits, but the data have {num_classes} classes."
@@ -211,6 +224,28 @@ def probabilities(logits: Logits) -> Finding | None:
     low, high = (float(v) for v in sums.aminmax())
     message = f"The outputs of all {len(logits)} images lie in [0, 1] and sum to 1 ({low:.4f} to {high:.4f}): not logits."
     return Finding("probabilities", message, "Remove the softmax, or use Predictions.from_probabilities.", FATAL)
+
+
+def changed_input(model: nn.Module, images: Images) -> Finding | None:
+    """The model writes into the images that it is given."""
+    device = next((p.device for p in model.parameters()), images.device)
+    few = images[:BATCH].to(device, copy=True)
+    model(few)
+    if torch.equal(few, images[:BATCH].to(device)):
+        return None
+    changed = float((few - images[:BATCH].to(device)).abs().max())
+    message = f"The model changes the images that it is given, by up to {changed:.2g}: whoever uses them after it sees others."
+    return Finding(CHANGED_INPUT, message, "It is given a copy here; remove in-place operations on its input.")
+
+
+def at_random(model: nn.Module, images: Images) -> Finding | None:
+    """The same images do not give the same output."""
+    first, second = (logits_of(model, images[:BATCH]) for _ in range(2))
+    spread = float((first - second).abs().max())
+    if not spread > 1e-3 * max(1.0, float(first.abs().max())):  # some devices add in any order
+        return None
+    message = f"The same {len(first)} images give other outputs when given again (logits differ by up to {spread:.2g})."
+    return Finding("random", message, "Every number is that of one draw, and attacks find less than they could.")
 
 
 def constant(images: Images, logits: Logits) -> Finding | None:

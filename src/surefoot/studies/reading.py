@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..data.fetching import local_data, refuse_remote_model
 from ..errors import NotFound, SurefootError, UnknownName, nearest
 from ..measurements.registry import MEASUREMENTS
 from ..registry import refuse_code
-from ..schemas import check_keys
+from ..schemas import check_keys, load_yaml
 from .schema import Study, check_study
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -79,9 +77,9 @@ def read_file(name: str, extended_by: tuple[Path, ...] = (), *, allow_code: bool
     if path.resolve() in extended_by:
         raise SurefootError(f"Study '{path}' extends itself.")
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise SurefootError(f"Study '{path}' is not valid YAML: {str(error).splitlines()[0]}.") from error
+        given = load_yaml(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SurefootError(f"Study '{path}' is not valid YAML: {error}.") from error
     if not isinstance(given, dict):
         raise SurefootError(f"Study '{path}' must be a mapping.")
     if not allow_code:
