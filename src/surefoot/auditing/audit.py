@@ -24,6 +24,7 @@ from ..calibration.scoring import scores
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
 from ..data.dataset import Dataset
+from ..data.loading import load_data
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..errors import SurefootError, UnknownName, require
@@ -36,8 +37,10 @@ from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
 from ..measurements.sample import Kept, Sample
+from ..measurements.shifts import Shifts, open_shifts
 from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
+from ..models.class_mapping import with_classes
 from ..models.classifier import pick_device
 from ..models.observing import NoHead, evaluating, given_copies, head_of
 from ..models.preflight import CHANGED_INPUT, Finding, preflight, unknown_classes
@@ -47,7 +50,9 @@ from ..seeds import generator, global_seed
 from ..training.processes import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
+from .batch_sizes import chosen_batch_size
 from .depths import Depth, find_depth
+from .leaving_out import chosen_ones, find_lacks, possible_ones
 from .passes import (
     AuditTable,
     Worker,
@@ -75,15 +80,19 @@ logger = logging.getLogger("surefoot")
 
 def audit(
     model: nn.Module,
-    data: Dataset,
+    data: Any,
     *,
     depth: str | Depth = "quick",
     measure: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
     corruptions: Sequence[str] = (),
     attacks: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    only: Sequence[str] = (),
+    shifts: Mapping[str, Any] | Sequence[str] = (),
+    classes: str | Path | Mapping[str, Any] | Sequence[int] | None = None,
     split: str = "test",
     name: str = "model",
-    batch_size: int = 256,
+    batch_size: int | None = None,
     seed: int = 0,
     calibrate_on: str | Predictions = CROSS_FIT,
     allow_leakage: bool = False,
@@ -100,6 +109,10 @@ def audit(
 ) -> Audit:
     """Measure accuracy, calibration, corruptions, attacks and geometry of a model that takes pixels in [0, 1].
 
+    `data` are what `load_data` gives, or anything that it takes. What the model cannot give (a gradient, features) is left out,
+    and a note says so; `skip` and `only` name parts ("attacks", "geometry", ...) or measurements. `shifts` are further test
+    sets, by name or as objects; `classes` says which output stands for which class where that is not one to one
+    (`models/class_mapping.py`). Without `batch_size` it follows from the model, the size of pictures and the free memory.
     `depth` is quick, standard or full; `measure`, `corruptions` and `attacks` are names, or `package.module:name` of one's
     own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
@@ -114,7 +127,12 @@ def audit(
     if engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
     chosen = find_depth(depth)
-    measured = labelled(chosen, measure, corruptions, attacks)
+    measured = chosen_ones(labelled(chosen, measure, corruptions, attacks), skip, only)
+    check_model(model)
+    data = load_data(data)  # which leaves alone what it gave
+    about_model = list(getattr(model, "found", ()))
+    model, lines = with_classes(model, data.class_names, data.image_size, data.channels, classes)
+    about_model += lines
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     check_folder(output)
@@ -128,15 +146,22 @@ def audit(
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data, class_names)
     copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
+    batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
+    measured, left_out = possible_ones(measured, find_lacks(model, sample))
+    about_model += [*said, *left_out]
+    for line in [*said, *left_out] if is_first() else ():
+        logger.info("%s", line)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
     if copies is not None:  # they are of all images
         for measurement in measurements.values():
             measurement.max_images = None if measurement.part == "corruptions" else measurement.max_images
+    if shifts:
+        measurements["shift"] = Shifts(open_shifts(shifts, data))
     measurements["sample"] = Sample(list(measurements.values()))
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
-    about = what_it_is(context, sample, measured, calibrate_on, corrupted)
+    about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(shifts)
     with (
         copied,
         ExitStack() as stack,
@@ -163,9 +188,8 @@ def audit(
         run_whole(context, store, measurements)
         table = AuditTable(context, store)
         results, notes = summaries(context, store, table, measurements)
-        result = assemble(
-            context, table, measurements, results, notes, findings, name, chosen.name, risks, groups, provenance or {}
-        )
+        told = {**(provenance or {}), **({"model": about_model} if about_model else {})}
+        result = assemble(context, table, measurements, results, notes, findings, name, chosen.name, risks, groups, told)
         result.subject["table"] = store.plan.key
         if output is None:
             store.merge(table.everything)
@@ -313,7 +337,7 @@ def assemble(
     depth: str,
     risks: Sequence[float],
     groups: Sequence[str] | None,
-    provenance: Mapping[str, str],
+    provenance: Mapping[str, Any],
 ) -> Audit:
     """The audit, from what its measurements found."""
     data, seed, clean, source = context.data, context.seed, context.clean, context.temperatures
@@ -390,6 +414,19 @@ def bias_of(context: Context) -> torch.Tensor | None:
         return head_of(context.model, few).bias
     except NoHead:
         return None
+
+
+def check_model(model: Any) -> None:
+    """Only modules are audited; what else people have becomes one by `adapt` or `load_model`."""
+    if not isinstance(model, nn.Module):
+        kind = type(model).__name__
+        advice = "sf.load_model(...)" if isinstance(model, str | Path) else "sf.adapt(model, returns=..., image_size=...)"
+        raise SurefootError(f"model must be a module, got {kind}: {advice} makes one.")
+
+
+def shifted(shifts: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """The names of the shifts, for the plan; an audit without any has the plan that it always had."""
+    return {"shifts": list(map(str, shifts))} if shifts else {}
 
 
 def check_first(model: nn.Module, sample: Batch, data: Dataset, trained_for: Sequence[str] | None) -> tuple[Finding, ...]:

@@ -34,7 +34,21 @@ def subject(name: str, data: dict[str, Any], split: str, images: int, seed: int,
 
 def check_provenance(given: Mapping[str, str]) -> None:
     """Before anything is measured: no word that an audit says itself."""
-    own = ("name", "data", "split", "images", "seed", "created", "versions", "depth", "notes", "classes", "weights", "answers")
+    own = (
+        "name",
+        "data",
+        "split",
+        "images",
+        "seed",
+        "created",
+        "versions",
+        "depth",
+        "notes",
+        "classes",
+        "weights",
+        "answers",
+        "model",
+    )
     taken = next((word for word in given if word in own), None)
     require(taken is None, "provenance", f"without the audit's own {', '.join(own)}", taken)
 

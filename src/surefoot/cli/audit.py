@@ -63,6 +63,13 @@ def audit(
         list[str] | None,
         typer.Option(metavar="NAME", help="A corruption beyond the depth's, or package.module:function; may be repeated"),
     ] = None,
+    skip: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Leave out: attacks, geometry, corruptions, or single measurements")
+    ] = None,
+    only: Annotated[str | None, typer.Option(metavar="NAME,...", help="Of the depth measure these alone")] = None,
+    shift: Annotated[
+        list[str] | None, typer.Option(metavar="NAME|DIR", help="A further test set to score; may be repeated")
+    ] = None,
     corrupted: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Corrupted copies (CIFAR-C, ImageNet-C) instead of our own"),
@@ -76,7 +83,7 @@ def audit(
     split: flag.SplitName = "test",
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Images at a time")] = 256,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Images at a time [default: as memory allows]")] = None,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides corruptions and intervals")] = 0,
     device: flag.Device = "auto",
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
@@ -105,6 +112,7 @@ def audit(
     if predictions is not None:
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
+        measured_ones |= flag.given(skip=skip, only=only, shift=shift or None, batch_size=batch_size)
         measured_ones |= flag.given(corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
@@ -123,6 +131,7 @@ def audit(
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": calibration or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or ()}
+    measured |= {"skip": names_in(skip), "only": names_in(only), "shifts": shift or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
     measured["class_names"] = None if loaded.run is None else loaded.run.class_names
@@ -130,6 +139,11 @@ def audit(
     measure(loaded.model, loaded.data, name=loaded.name, output=folder, progress=not quiet, **measured)
     if is_first():
         show(folder, json_, quiet, assets, strict)
+
+
+def names_in(text: str | None) -> list[str]:
+    """`attacks,geometry`."""
+    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def as_given() -> str:
@@ -172,6 +186,9 @@ def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict:
         plain.pop("points")
         print(json.dumps(plain))
     elif not quiet:
+        for line in plain["subject"].get("model", ()):
+            if line.startswith("Left out"):
+                print(printable(line))
         print(printable("\n".join(verdict(plain))))
         print(f"page: {page}")
     if strict and fatal:
