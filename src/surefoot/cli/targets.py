@@ -93,7 +93,8 @@ def from_run(target: Path, data: str | None, options: dict[str, Any], allow_code
     """The predictor of a run folder, on the data it names or on others."""
     run = load_run(target, allow_code=allow_code)
     dataset = data_of_run(run, target, data, options)
-    check_classes(run, dataset)
+    if run.model.num_classes == dataset.num_classes:  # else they are mapped by name, or refused
+        check_classes(run, dataset)
     own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
     return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT, run)
 
