@@ -10,7 +10,7 @@ from typing import Any as _Any
 from .version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from . import attacks, calibration, corruptions, geometry, objectives, views
+    from . import attacks, calibration, corruptions, geometry, objectives, ood, views
     from .auditing.audit import audit
     from .auditing.comparing import compare
     from .auditing.predictions import audit_predictions
@@ -38,7 +38,7 @@ _HOME = {
     "Classifier": "models.classifier",
     "Predictions": "types",
 }
-_ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "views"]
+_ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "ood", "views"]
 
 __all__ = [
     "Classifier",
@@ -58,6 +58,7 @@ __all__ = [
     "load_model",
     "load_run",
     "objectives",
+    "ood",
     "views",
     "write_page",
 ]
