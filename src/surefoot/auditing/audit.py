@@ -39,6 +39,8 @@ from ..measurements.thresholds import RISKS, thresholds
 from ..models.classifier import pick_device
 from ..models.observing import NoHead, evaluating, head_of
 from ..models.preflight import Finding, preflight
+from ..ood.checks import check_foreign
+from ..ood.foreign import foreign_sets
 from ..progress import duration
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
@@ -66,7 +68,7 @@ from .table import FOLDER, schema_of
 
 SAMPLE = 256  # images that preflight looks at
 WORTH_SAYING = 5  # seconds: a shorter wait is not announced
-PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking")
+PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking", "foreign")
 ENGINES = ("local", "ray")
 logger = logging.getLogger("surefoot")
 
@@ -86,6 +88,7 @@ def audit(
     calibrate_on: str | Predictions = CROSS_FIT,
     allow_leakage: bool = False,
     corrupted: str | Path | None = None,
+    foreign: Mapping[str, Any] | Sequence[str] = (),
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
     provenance: Mapping[str, str] | None = None,
@@ -101,6 +104,8 @@ def audit(
     own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
+    `foreign` are sets of pictures that are none of the classes: names, folders, `.npz` files, or in a mapping by name also data
+    sets, splits and tensors; without any some are made (`near:` before a name says that a set is near).
     `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
     `provenance` is what else the page should say of how it came about (recipe, command). `engine` is "local", or "ray" for a
     cluster that shares the chunks of images.
@@ -112,6 +117,8 @@ def audit(
         raise UnknownName("engine", engine, ENGINES)
     chosen = find_depth(depth)
     measured = labelled(chosen, measure, corruptions, attacks)
+    if foreign and "foreign" not in measured:
+        measured["foreign"] = check_measure("foreign", {})
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     folder = None if output is None else inside(output, DATA)
@@ -124,12 +131,14 @@ def audit(
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
+    sets = foreign_sets(foreign, data, split, seed) if foreign else {}
+    findings = (*findings, *check_foreign(sets, data, split))
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
     if copies is not None:  # they are of all images
         for measurement in measurements.values():
             measurement.max_images = None if measurement.part == "corruptions" else measurement.max_images
     measurements["sample"] = Sample(list(measurements.values()))
-    sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
+    sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies, "foreign": sets}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted)
     with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
@@ -209,6 +218,7 @@ def what_it_is(
         "measure": {label: {"measurement": name, **options} for label, (name, options) in measured.items()},
         "calibrate_on": given,
         "corrupted": None if corrupted is None else str(corrupted),
+        "foreign": {name: [len(each), each.near, *map(str, each.class_names)] for name, each in context.foreign.items()},
         "batch_size": context.batch_size,
         "seed": context.seed,
         "code": fingerprint(*own),
@@ -312,6 +322,7 @@ def assemble(
         if part in PARTS:
             parts[part] = (*parts[part], *summary.values) if part in parts else summary.values
             about_data += summary.notes
+            figures |= summary.figures if part == "foreign" else {}
         elif part == "geometry":
             measured |= {f"{label}.{key}" if key in measured else key: value for key, value in summary.values.items()}
             drawn |= {f"{label}.{key}" if key in drawn else key: figure for key, figure in summary.figures.items()}

@@ -101,7 +101,7 @@ class Audit(PredictionsAudit):
 
     PARTS = (
         *("preflight", "calibration", "temperature", "thresholds", "corruptions", "noise", "occlusions"),
-        *("attacks", "security_curve", "masking", "geometry", "classes", "groups", "measurements"),
+        *("attacks", "security_curve", "masking", "foreign", "geometry", "classes", "groups", "measurements"),
     )
     preflight: tuple[Finding, ...]
     corruptions: CorruptionResult | None = None
@@ -110,6 +110,7 @@ class Audit(PredictionsAudit):
     attacks: dict[str, AttackSummary] = field(default_factory=dict)
     security_curve: tuple[dict[str, Any], ...] = ()
     masking: tuple[str, ...] = ()
+    foreign: dict[str, Any] = field(default_factory=dict)
     measurements: dict[str, Any] = field(default_factory=dict)
     rows: Any = field(default=None, repr=False, compare=False)  # the table, where no folder holds it
 

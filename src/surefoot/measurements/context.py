@@ -20,6 +20,7 @@ from ..geometry.features import observed_features
 from ..models.classifier import Classifier, predict
 from ..models.observing import evaluating
 from ..objectives.base import Objective
+from ..ood.foreign import ForeignSet
 from ..seeds import global_seed
 from ..training.recipes import Recipe
 from ..training.runs import Run
@@ -59,6 +60,7 @@ class Context:
     objective: Objective | None = None
     work: Path | None = None
     trainer: Trainer | None = None
+    foreign: Mapping[str, ForeignSet] = field(default_factory=dict)  # sets of pictures that are none of the classes
     intervals: int = 1000  # bootstrap draws behind an interval; a study's intervals are over seeds, so it asks for none
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once`
 

@@ -94,7 +94,8 @@ def vim(known: Known, head: Head) -> Score:
     residual = vectors[:, : known.dimensions - principal_dimensions(known.dimensions)].float()
 
     def outside(features: Features) -> Tensor:
-        return torch.linalg.vector_norm((features - centre.float()) @ residual, dim=1)
+        length: Tensor = torch.linalg.vector_norm((features - centre.float()) @ residual, dim=1)
+        return length
 
     there = torch.cat([outside(part) for part in known.features.split(ROWS)]).double().mean()
     factor = float(known.largest.double().mean() / there) if there > 0 else 0.0
@@ -117,6 +118,7 @@ def neco(known: Known, head: Head) -> Score:
         standard = (features - mean) / spread
         length = torch.linalg.vector_norm(standard, dim=1)
         share = torch.linalg.vector_norm(standard @ first, dim=1) / torch.where(length > 0, length, 1.0)
-        return -share * logits.amax(1)
+        closeness: Tensor = share * logits.amax(1)
+        return -closeness
 
     return score
