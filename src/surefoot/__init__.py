@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .auditing.audit import audit
     from .auditing.comparing import compare
     from .auditing.predictions import audit_predictions
+    from .auditing.unlabelled import monitor
     from .data.loading import load_data
     from .models.classifier import Classifier
     from .models.exporting import export
@@ -33,6 +34,7 @@ _HOME = {
     "audit": "auditing.audit",
     "audit_predictions": "auditing.predictions",
     "compare": "auditing.comparing",
+    "monitor": "auditing.unlabelled",
     "write_page": "report.page",
     "export": "models.exporting",
     "Classifier": "models.classifier",
@@ -57,6 +59,7 @@ __all__ = [
     "load_data",
     "load_model",
     "load_run",
+    "monitor",
     "objectives",
     "ood",
     "views",

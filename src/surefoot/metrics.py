@@ -77,6 +77,7 @@ PREDICTIONS: dict[str, Metric] = {  # of a model's predictions; the page lists t
     "confidence": share("mean confidence", NEITHER, "of the predicted classes"),
     "precision": share("precision", UP, "how often a prediction of the class is right"),
     "coverage": share("coverage", UP, "images that the model decides by itself"),
+    "set_size": amount("set size", DOWN, "classes in a prediction set, on average"),
     "risk": share("risk", DOWN, "errors among the images that the model decides by itself"),
     "wanted_risk": share("wanted risk", NEITHER, "the error rate that was requested"),
     "threshold": amount("threshold", NEITHER, "the confidence from which the model decides by itself"),

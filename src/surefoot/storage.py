@@ -163,14 +163,29 @@ def read_slices(path: Path) -> Iterator[Predictions]:
         raise SurefootError(f"predictions '{path}' is not a whole safetensors file: {error}.") from error
 
 
+def load_unlabelled(path: str | Path) -> Predictions:
+    """Predictions whose labels nobody knows, which are 0 then; a CSV has labels all the same, of whatever number."""
+    path = Path(path)
+    if not path.is_file() or path.suffix not in (".npz", ".safetensors"):
+        return StoredPredictions(path).load()
+    tensors = read_arrays(path) if path.suffix == ".npz" else read_tensors("predictions", path)
+    scores = tensors.get("logits", tensors.get("probabilities"))
+    if scores is not None and "labels" not in tensors:
+        tensors["labels"] = torch.zeros(len(scores), dtype=torch.long)
+    return named_predictions(tensors, path)
+
+
 def read_npz(path: Path) -> Predictions:
+    return named_predictions(read_arrays(path), path)
+
+
+def read_arrays(path: Path) -> dict[str, Tensor]:
     """Arrays by name, which are read whole."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            tensors = {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
+            return {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
     except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
-    return named_predictions(tensors, path)
 
 
 def read_csv(path: Path) -> Iterator[Predictions]:

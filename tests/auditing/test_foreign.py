@@ -178,3 +178,33 @@ def test_made_pictures_are_the_same_every_time(digits):
         assert torch.equal(one[name].split.images, two[name].split.images)
     assert one["photographs"].split.images.float().std() > 30
     assert not torch.equal(one["noise-uniform"].split.images, foreign_sets((), digits, "test", 1)["noise-uniform"].split.images)
+
+
+def test_the_page_shows_it_and_escapes_names(audited, tmp_path):
+    from surefoot.report.page import read_audit
+
+    _, folder = audited
+    plain = read_audit(folder)
+    for part in (plain["foreign"]["sets"], plain["points"]["foreign"]):
+        part["<b>noise</b>"] = part.pop("noise-uniform")
+    text = sf.write_page(tmp_path / "page.html", [plain]).read_text()
+    section = text[text.index('id="foreign"') :].split("</section>")[0]
+    assert "Near from the known pictures" in section
+    assert section.count("<small>best</small>") == len(MADE)
+    assert "&lt;b&gt;noise&lt;/b&gt;" in section
+    assert "<b>noise</b>" not in section
+    assert section.count("<img ") == 8 * len(MADE)
+    assert 'data-figure="mixtures-0"' in section
+
+
+def test_the_command_takes_sets_and_a_gate_reads_their_numbers(run, surefoot, quicker, tmp_path):
+    command = ("audit", run.folder, "--output", tmp_path, "--foreign", "noise-uniform", "--foreign", "near:patches", "--quiet")
+    assert surefoot(*command).code == 0
+    plain = json.loads((tmp_path / "audit.json").read_text())
+    assert list(plain["foreign"]["sets"]) == ["noise-uniform", "patches"]
+    rule = "foreign.sets.noise-uniform.scores.mahalanobis.auroc > 0.5"
+    assert surefoot("gate", tmp_path, "--rule", rule).code == 0
+    assert surefoot("gate", tmp_path, "--rule", "foreign.patches.foreign_answered < -1").code == 1
+    wrong = surefoot("audit", run.folder, "--output", tmp_path / "other", "--foreign", "photograps")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "Did you mean 'photographs'?" in wrong.err

@@ -32,6 +32,7 @@ from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, group_results
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
+from ..measurements.promises import replayed
 from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
 from ..measurements.sample import Kept, Sample
 from ..measurements.temperatures import CROSS_FIT, check_source, scaled
@@ -357,9 +358,16 @@ def assemble(
         reliability=reliability(clean),
         predictions=clean,
         figures={**figures, "geometry": drawn},
+        promises=replayed(context, table, judged_conditions(context, measurements)),
         measurements=own,
         **parts,
     )
+
+
+def judged_conditions(context: Context, measurements: Mapping[str, Measurement]) -> list[str]:
+    """The conditions under which promises are replayed: of further draws of the same noise only the first."""
+    names = [condition.name for each in measurements.values() for condition in each.conditions(context)]
+    return [name for name in dict.fromkeys(names) if "#" not in name]
 
 
 def features_under_attack(

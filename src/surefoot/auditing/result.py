@@ -101,7 +101,7 @@ class Audit(PredictionsAudit):
 
     PARTS = (
         *("preflight", "calibration", "temperature", "thresholds", "corruptions", "noise", "occlusions"),
-        *("attacks", "security_curve", "masking", "foreign", "geometry", "classes", "groups", "measurements"),
+        *("attacks", "security_curve", "masking", "foreign", "promises", "geometry", "classes", "groups", "measurements"),
     )
     preflight: tuple[Finding, ...]
     corruptions: CorruptionResult | None = None
@@ -111,6 +111,7 @@ class Audit(PredictionsAudit):
     security_curve: tuple[dict[str, Any], ...] = ()
     masking: tuple[str, ...] = ()
     foreign: dict[str, Any] = field(default_factory=dict)
+    promises: dict[str, Any] = field(default_factory=dict)
     measurements: dict[str, Any] = field(default_factory=dict)
     rows: Any = field(default=None, repr=False, compare=False)  # the table, where no folder holds it
 

@@ -25,6 +25,7 @@ from ..seeds import global_seed
 from ..training.recipes import Recipe
 from ..training.runs import Run
 from ..types import Batch, Images, Labels, Logits, Outputs, Predictions
+from .promises import Promises, fit_promises
 from .temperatures import CROSS_FIT, Source, choose_temperatures
 
 T = TypeVar("T")
@@ -116,6 +117,11 @@ class Context:
             "temperatures",
             lambda: choose_temperatures(self.clean, self.split, self.calibrate_on, self.seed, self.held_out, **options),
         )
+
+    @property
+    def promises(self) -> Promises | None:
+        """Prediction sets and the threshold of a risk, fitted on other images than each is judged on; None for too few."""
+        return self.once("promises", lambda: fit_promises(self.clean, self.held_out, self.seed))
 
     def subset(self, max_images: int | None) -> Split:
         """At most so many images of the split, every class in its share; the first of more."""

@@ -14,6 +14,7 @@ from ..attacks.cache import fingerprint
 from ..calibration.bootstrap import mean_estimate, resampled_sums, share_estimate
 from ..calibration.disjoint import uniform_by_image
 from ..data.choosing import choose
+from ..files import write_tensors
 from ..geometry.features import observed_features
 from ..intervals import Estimate
 from ..models.observing import NoHead
@@ -25,6 +26,7 @@ from ..types import Features, Logits, Predictions
 from .base import Whole
 from .pictures import picture
 from .space import space_head
+from .summaries import evenly
 from .thresholds import NONE, RISKS, thresholds
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 SHOWN = 8  # pictures of each set
 ANSWERED = 0.95  # of the known pictures, where no threshold can be promised
 MIXTURE = 0.1  # foreign pictures of all, at which the choice of a score is judged
-KNOWN = "known.safetensors"
+KNOWN, AUDITED = "known.safetensors", "audited.safetensors"  # in the data of the audit
+KEPT = 1000  # audited features
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,9 @@ class Foreign(Whole):
     def run(self, context: Context) -> Any:
         sets = context.foreign or foreign_sets((), context.data, context.split, context.seed)
         known, notes = self.known(context)
+        if context.work is not None and known.features is not None:  # what a monitor compares others with
+            few = evenly(len(known.features), KEPT)
+            write_tensors(context.work.parent / AUDITED, {"features": known.features[few], "logits": known.logits[few]})
         labels = context.clean.labels[context.rows(self.max_images)].cpu()
         names: tuple[str, ...] = NAMES if known.features is not None else tuple(OF_LOGITS)
         detectors, folds, fitted_on = self.detectors(context, names, known, labels)

@@ -108,7 +108,7 @@ def open_set(name: str, source: Any, data: Dataset, split: str, near: bool | Non
     if isinstance(source, str) and source in MADE:
         return made_set(source, data, split, seed, name, near)
     if isinstance(source, str | Path):
-        opened = opened_set(name, str(source), data)
+        opened = opened_set(name, str(source), data.image_size, data.source)
     elif isinstance(source, Tensor):
         opened = tensor_set(name, source, data.image_size)
     elif isinstance(source, Dataset):
@@ -135,8 +135,11 @@ def tensor_set(name: str, images: Tensor, size: Size) -> ForeignSet:
     return ForeignSet(name, in_memory(images), size=own)
 
 
-def opened_set(name: str, source: str, data: Dataset) -> ForeignSet:
-    """A data set's test split, all pictures below a folder, or a `.npz`, resized and cropped as the known pictures are."""
+def opened_set(name: str, source: str, size: Size, reading: Mapping[str, Any]) -> ForeignSet:
+    """A data set's test split, all pictures below a folder, or a `.npz`, resized and cropped to `size`.
+
+    `reading` is how the known pictures are read: root, crop_pct, interpolation.
+    """
     if is_stream(source) or has_reader(source):
         raise SurefootError(f"foreign '{source}' must be a published data set, a folder or a .npz file.")
     path = Path(source)
@@ -149,7 +152,7 @@ def opened_set(name: str, source: str, data: Dataset) -> ForeignSet:
         pictures, indices = Files(files), torch.arange(len(files))
         class_names = tuple(sorted({file.parent.name for file in files}))
     elif source in DATASETS or path.suffix == ".npz":
-        root = None if source == "digits" or path.suffix == ".npz" else data.source.get("root")
+        root = None if source == "digits" or path.suffix == ".npz" else reading.get("root")
         collection = open_collection(source, root, True, None, None)
         own = publisher_splits(collection.given)
         indices = own.get("test", torch.arange(len(collection.labels)))
@@ -161,9 +164,9 @@ def opened_set(name: str, source: str, data: Dataset) -> ForeignSet:
     else:
         raise UnknownName("set of foreign pictures", source, [*MADE, *DATASETS.names])
     native = pictures.common_size()
-    options = {key: data.source[key] for key in ("crop_pct", "interpolation") if data.source.get(key) is not None}
-    wanted = None if native == data.image_size and isinstance(pictures, Arrays) else Preprocessing(data.image_size, **options)
-    split = StreamedSplit(Pictures(pictures, wanted, data.image_size), torch.zeros(len(indices), dtype=torch.long), indices, 0)
+    options = {key: reading[key] for key in ("crop_pct", "interpolation") if reading.get(key) is not None}
+    wanted = None if native == size and isinstance(pictures, Arrays) else Preprocessing(size, **options)
+    split = StreamedSplit(Pictures(pictures, wanted, size), torch.zeros(len(indices), dtype=torch.long), indices, 0)
     return ForeignSet(name, split, class_names=class_names, size=native, jpeg=are_jpeg(files_of(pictures)))
 
 

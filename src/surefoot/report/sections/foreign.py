@@ -80,8 +80,8 @@ def mixture_figure(index: int, model: Model, models: Sequence[Model]) -> Drawing
     ]
     said = (
         f"The share of answers that are wrong or of a foreign picture, where {100 * foreign['answered']:.1f} % of the known "
-        "pictures are answered, by the share of foreign pictures among all: by the model's own confidence (msp), and by the score "
-        "that lowers it most at one foreign picture in ten."
+        "pictures are answered, by the share of foreign pictures among all: by the model's own confidence (msp), and by the "
+        "score that lowers it most at one foreign picture in ten."
     )
     figure = interval_figure(groups, "share of foreign pictures", "joint risk")
     return drawing(f"mixtures-{index}", "Wrong or foreign: the joint risk" + owner(model, models), said, figure)
