@@ -83,6 +83,7 @@ PREDICTIONS: dict[str, Metric] = {  # of a model's predictions; the page lists t
     "confidence": share("mean confidence", NEITHER, "of the predicted classes"),
     "precision": share("precision", UP, "how often a prediction of the class is right"),
     "coverage": share("coverage", UP, "images that the model decides by itself"),
+    "set_size": amount("set size", DOWN, "classes in a prediction set, on average"),
     "risk": share("risk", DOWN, "errors among the images that the model decides by itself"),
     "wanted_risk": share("wanted risk", NEITHER, "the error rate that was requested"),
     "threshold": amount("threshold", NEITHER, "the confidence from which the model decides by itself"),
@@ -106,6 +107,17 @@ DAMAGE: dict[str, Metric] = {  # of changed images: corruptions, noise, attacks
     "severity": amount("severity", NEITHER, "of a corruption, 1 to 5"),
     "level": amount("noise level", NEITHER, "in units of the pixel range"),
     "eps": amount("budget", NEITHER, "how far an attack may change a pixel"),
+}
+
+FOREIGN: dict[str, Metric] = {  # of pictures that are none of the classes
+    "aupr_foreign": share("AUPR, foreign", UP, "average precision with the foreign pictures as the positives"),
+    "aupr_known": share("AUPR, known", UP, "average precision with the known pictures as the positives"),
+    "fpr95": share("FPR at 95 %", DOWN, "foreign pictures that pass where 95 % of the known ones do"),
+    "auroc_difference": share("AUROC minus the best's", UP, "paired by the draws of pictures; 0 for the best score"),
+    "joint_risk": share("joint risk", DOWN, "wrong answers and answered foreign pictures, one picture in ten being foreign"),
+    "mixtures": share("joint risk by mixture", DOWN, "the same by the share of foreign pictures"),
+    "foreign_answered": share("foreign pictures answered", DOWN, "with a confidence above the page's threshold"),
+    "answered": share("answered", UP, "known pictures that the model decides by itself"),
 }
 
 COUNTS: dict[str, Metric] = {
@@ -310,7 +322,7 @@ GEOMETRY: dict[str, Metric] = {  # why a model is robust or not
     "certified_noise": amount("certified noise", NEITHER, "deviation of the smoothing noise"),
 }
 
-METRICS: dict[str, Metric] = {**PREDICTIONS, **DAMAGE, **COUNTS, **GEOMETRY}
+METRICS: dict[str, Metric] = {**PREDICTIONS, **DAMAGE, **FOREIGN, **COUNTS, **GEOMETRY}
 IN_AUDITS = {  # other words of an audit for the same facts
     "mean_accuracy": "accuracy",
     "mean_ece": "ece",

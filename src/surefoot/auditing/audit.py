@@ -35,6 +35,7 @@ from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, group_results
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
+from ..measurements.promises import replayed
 from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
 from ..measurements.sample import Kept, Sample
 from ..measurements.shifts import Shifts, open_shifts
@@ -44,6 +45,8 @@ from ..models.class_mapping import with_classes
 from ..models.classifier import pick_device
 from ..models.observing import NoHead, evaluating, given_copies, head_of
 from ..models.preflight import CHANGED_INPUT, Finding, preflight, unknown_classes
+from ..ood.checks import check_foreign
+from ..ood.foreign import foreign_sets
 from ..progress import duration
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
@@ -73,7 +76,7 @@ from .table import FOLDER, schema_of
 
 SAMPLE = 256  # images that preflight looks at
 WORTH_SAYING = 5  # seconds: a shorter wait is not announced
-PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking")
+PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking", "foreign")
 ENGINES = ("local", "ray")
 logger = logging.getLogger("surefoot")
 
@@ -97,6 +100,7 @@ def audit(
     calibrate_on: str | Predictions = CROSS_FIT,
     allow_leakage: bool = False,
     corrupted: str | Path | None = None,
+    foreign: Mapping[str, Any] | Sequence[str] = (),
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
@@ -117,6 +121,8 @@ def audit(
     own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
+    `foreign` are sets of pictures that are none of the classes: names, folders, `.npz` files, or in a mapping by name also data
+    sets, splits and tensors; without any some are made (`near:` before a name says that a set is near).
     `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image,
     `class_names` the classes that the model was trained for; `provenance` is what else the page should say of how it came
     about (recipe, command). `engine` is "local", or "ray" for a cluster that shares the chunks of images.
@@ -127,7 +133,10 @@ def audit(
     if engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
     chosen = find_depth(depth)
-    measured = chosen_ones(labelled(chosen, measure, corruptions, attacks), skip, only)
+    measured = labelled(chosen, measure, corruptions, attacks)
+    if foreign and "foreign" not in measured:
+        measured["foreign"] = check_measure("foreign", {})
+    measured = chosen_ones(measured, skip, only)
     check_model(model)
     data = load_data(data)  # which leaves alone what it gave
     about_model = list(getattr(model, "found", ()))
@@ -152,6 +161,8 @@ def audit(
     for line in [*said, *left_out] if is_first() else ():
         logger.info("%s", line)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
+    sets = foreign_sets(foreign, data, split, seed) if foreign else {}
+    findings = (*findings, *check_foreign(sets, data, split))
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
     if copies is not None:  # they are of all images
         for measurement in measurements.values():
@@ -159,7 +170,7 @@ def audit(
     if shifts:
         measurements["shift"] = Shifts(open_shifts(shifts, data))
     measurements["sample"] = Sample(list(measurements.values()))
-    sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
+    sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies, "foreign": sets}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(shifts)
     with (
@@ -243,6 +254,7 @@ def what_it_is(
         "measure": {label: {"measurement": name, **options} for label, (name, options) in measured.items()},
         "calibrate_on": given,
         "corrupted": None if corrupted is None else str(corrupted),
+        "foreign": {name: [len(each), each.near, *map(str, each.class_names)] for name, each in context.foreign.items()},
         "batch_size": context.batch_size,
         "seed": context.seed,
         "code": fingerprint(*own),
@@ -348,6 +360,7 @@ def assemble(
         if part in PARTS:
             parts[part] = (*parts[part], *summary.values) if part in parts else summary.values
             about_data += summary.notes
+            figures |= summary.figures if part == "foreign" else {}
         elif part == "geometry":
             measured |= {f"{label}.{key}" if key in measured else key: value for key, value in summary.values.items()}
             drawn |= {f"{label}.{key}" if key in drawn else key: figure for key, figure in summary.figures.items()}
@@ -385,9 +398,16 @@ def assemble(
         reliability=reliability(clean),
         predictions=clean,
         figures={**figures, "geometry": drawn},
+        promises=replayed(context, table, judged_conditions(context, measurements)),
         measurements=own,
         **parts,
     )
+
+
+def judged_conditions(context: Context, measurements: Mapping[str, Measurement]) -> list[str]:
+    """The conditions under which promises are replayed: of further draws of the same noise only the first."""
+    names = [condition.name for each in measurements.values() for condition in each.conditions(context)]
+    return [name for name in dict.fromkeys(names) if "#" not in name]
 
 
 def features_under_attack(

@@ -106,7 +106,7 @@ class Audit(PredictionsAudit):
 
     PARTS = (
         *("preflight", "calibration", "recognition", "temperature", "thresholds", "corruptions", "noise", "occlusions"),
-        *("attacks", "security_curve", "masking", "geometry", "classes", "groups", "measurements"),
+        *("attacks", "security_curve", "masking", "foreign", "promises", "geometry", "classes", "groups", "measurements"),
     )
     corruptions: CorruptionResult | None = None
     noise: tuple[NoiseLevel, ...] = ()
@@ -114,6 +114,8 @@ class Audit(PredictionsAudit):
     attacks: dict[str, AttackSummary] = field(default_factory=dict)
     security_curve: tuple[dict[str, Any], ...] = ()
     masking: tuple[str, ...] = ()
+    foreign: dict[str, Any] = field(default_factory=dict)
+    promises: dict[str, Any] = field(default_factory=dict)
     measurements: dict[str, Any] = field(default_factory=dict)
     rows: Any = field(default=None, repr=False, compare=False)  # the table, where no folder holds it
 

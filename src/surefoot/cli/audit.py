@@ -74,6 +74,13 @@ def audit(
         Path | None,
         typer.Option(metavar="DIR", help="Corrupted copies (CIFAR-C, ImageNet-C) instead of our own"),
     ] = None,
+    foreign: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|DIR|FILE",
+            help="Pictures of none of the classes (near:NAME for a near set); may be repeated",
+        ),
+    ] = None,
     risk: Annotated[list[float] | None, typer.Option(help="Wanted error rate for a threshold; repeat for several")] = None,
     groups: Annotated[
         str | None, typer.Option(metavar="FILE.csv:COLUMN", help="Score every group of images apart, as this column names them")
@@ -113,7 +120,7 @@ def audit(
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
         measured_ones |= flag.given(skip=skip, only=only, shift=shift or None, batch_size=batch_size)
-        measured_ones |= flag.given(corrupted=corrupted, depth=None if depth == "quick" else depth)
+        measured_ones |= flag.given(foreign=foreign or None, corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
@@ -130,7 +137,7 @@ def audit(
     default = CROSS_FIT if split == loaded.calibrate_on else loaded.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": calibration or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
-    measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or ()}
+    measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or (), "foreign": foreign or ()}
     measured |= {"skip": names_in(skip), "only": names_in(only), "shifts": shift or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
