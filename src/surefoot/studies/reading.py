@@ -17,6 +17,7 @@ from .schema import Study, check_study
 
 SHIPPED = Path(__file__).parent / "shipped"
 SCALES = ("smoke", "cpu", "full")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # plain values only, and the quick one where there is one
 OF_FILE = ("extends", "scales", "measure_options")
 MERGED = ("training", "training_of", "table", "measure_options")  # others replace what is extended
 
@@ -79,7 +80,7 @@ def read_file(name: str, extended_by: tuple[Path, ...] = (), *, allow_code: bool
     if path.resolve() in extended_by:
         raise SurefootError(f"Study '{path}' extends itself.")
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
     except yaml.YAMLError as error:
         raise SurefootError(f"Study '{path}' is not valid YAML: {str(error).splitlines()[0]}.") from error
     if not isinstance(given, dict):
