@@ -128,6 +128,7 @@ COUNTS: dict[str, Metric] = {
     "warning": amount("warnings", DOWN, "of the checks before the audit: some numbers are doubtful", 0),
     "note": amount("notes", NEITHER, "of the checks before the audit", 0),
     "unfinished": amount("unfinished", NEITHER, "images on which the attack ran out of steps or time", 0),
+    "queries": amount("queries", DOWN, "how often an attack asked the model about an image, on average", 0),
     "certified_images": amount("certified images", NEITHER, "that were certified", 0),
     "relative": amount("step cost", DOWN, "time of a training step relative to cross-entropy (macs Tab. 9)", 2),
     "milliseconds": amount("step", DOWN, "time of a training step", 1, "ms"),

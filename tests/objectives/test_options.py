@@ -36,7 +36,7 @@ PAPERS = {
         "momentum": 0.9,
     },
     "dign": {"noise_weight": 0.2, "max_std": 0.2, "samples": 5},
-    "surefoot": {"noise_std": 0.1, "severity": 3, "consistency_weight": 1.0, "consistency_stride": 4, "smoothing": 0.0},
+    "surefoot": {"noise_std": 0.1, "severity": 3, "consistency_weight": 0.0, "consistency_stride": 4, "smoothing": 0.05},
     "stability": {"noise_std": 0.06, "weight": 1.0},
     "noisy": {"noise_std": 0.06},
     "clean-and-noisy": {"noise_std": 0.06},
