@@ -13,7 +13,7 @@ SHARED = [
     *("types", "plain", "storage", "progress", "metrics", "cluster"),
 ]
 ROOMS = [
-    *("imageops", "data", "models", "views", "corruptions", "calibration", "attacks", "objectives"),
+    *("imageops", "data", "models", "views", "corruptions", "calibration", "ood", "attacks", "objectives"),
     *("training", "geometry", "measurements", "auditing", "studies", "report", "cli"),
 ]
 ORDER = dict.fromkeys(SHARED, 0) | {name: place for place, name in enumerate(ROOMS, 1)}

@@ -18,6 +18,7 @@ from .errors import SurefootError, UnknownName, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # plain values only
 MOST_PARTS = 100_000  # of a YAML file
 SPELLINGS = {"optimizer": "optimiser"}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+\.?\d*))?\s*")
@@ -46,7 +47,7 @@ def load_yaml(text: str) -> Any:
     Names that stand for other parts may make a few letters very large: their size is counted before anybody walks them.
     """
     try:
-        content = yaml.safe_load(text)
+        content = yaml.load(text, Loader=LOADER)  # the safe one, in C where there is one
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError((str(error).splitlines() or ["it is nested too deeply"])[0]) from error
     if size_of(content, {}) > MOST_PARTS:

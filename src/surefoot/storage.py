@@ -162,14 +162,29 @@ def read_slices(path: Path) -> Iterator[Predictions]:
         raise SurefootError(f"predictions '{path}' is not a whole safetensors file: {error}.") from error
 
 
+def load_unlabelled(path: str | Path) -> Predictions:
+    """Predictions whose labels nobody knows, which are 0 then; a CSV has labels all the same, of whatever number."""
+    path = Path(path)
+    if not path.is_file() or path.suffix not in (".npz", ".safetensors"):
+        return StoredPredictions(path).load()
+    tensors = plain_tensors(path) if path.suffix == ".npz" else read_tensors("predictions", path)
+    scores = tensors.get("logits", tensors.get("probabilities"))
+    if scores is not None and "labels" not in tensors:
+        tensors["labels"] = torch.zeros(len(scores), dtype=torch.long)
+    return named_predictions(tensors, path)
+
+
 def read_npz(path: Path) -> Predictions:
-    """Arrays by name, which are read whole."""
+    return named_predictions(plain_tensors(path), path)
+
+
+def plain_tensors(path: Path) -> dict[str, Tensor]:
+    """The arrays of an `.npz` by name, which are read whole."""
     arrays = read_arrays(path)
     try:
-        tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
     except TypeError as error:  # text, dates
         raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
-    return named_predictions(tensors, path)
 
 
 def read_csv(path: Path) -> Iterator[Predictions]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import SurefootError, shown, suggestion
+from ..errors import SurefootError, UnknownName, shown, suggestion
 from ..metrics import ENDS, NEITHER, facts, of_path, range_of
 from ..schemas import parse_number
 from .frames import Words, leaves
 
 SCHEMA = 2  # of `audit.json`
 SLIP = 1e-6  # of sums in single precision
+PROMISED = ("coverage", "set_size", "risk", "answered")
+CONDITIONS = "promises.conditions."
 FRACTION = re.compile(r"\d+(?:\.\d+)?/\d+")
 
 
@@ -71,12 +74,21 @@ def count(words: Words) -> int:
 
 def measured(audit: Mapping[str, Any]) -> dict[str, Any]:
     """What an audit measured, without what it is of."""
-    return {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
+    parts = {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
+    if "preflight" in parts:  # how many findings of each severity; older audits did not say it
+        found = Counter(finding.get("severity", "warning") for finding in parts["preflight"])
+        parts["preflight"] = {severity: found[severity] for severity in ("fatal", "warning", "note")}
+    for name, rows in (("worst_class", parts.get("classes")), ("worst_group", parts.get("groups"))):
+        known = [row["accuracy"] for row in rows or () if row["accuracy"] is not None]
+        if known:
+            parts[name] = {"accuracy": min(known, key=lambda accuracy: accuracy["value"])}
+    return parts
 
 
 def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Number] | None = None) -> tuple[str, Number]:
     """The whole path and the number that `name` stands for; `.low` and `.high` are the ends of its interval."""
     numbers = numbers_in(audit) if numbers is None else numbers
+    name = under_condition(name, numbers)
     stem, _, end = name.rpartition(".")
     path = resolve(name, numbers)
     if path is not None:
@@ -87,6 +99,20 @@ def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Numbe
             raise SurefootError(f"'{path}' has no interval, so '{name}' is not defined.")
         return f"{path}.{end}", Number(bound)
     raise SurefootError(why_missing(stem if end in ENDS else name, audit, numbers))
+
+
+def under_condition(name: str, numbers: Mapping[str, Number]) -> str:
+    """`risk@fog/3` as the path of a promise under a condition; other names as they are."""
+    number, at, condition = name.partition("@")
+    if not at:
+        return name
+    known = [path.removeprefix(CONDITIONS).rpartition(".") for path in numbers if path.startswith(CONDITIONS)]
+    number, dot, end = number.strip().partition(".")
+    if condition.strip() not in {place for place, _, _ in known}:
+        raise UnknownName("condition of this audit", condition.strip(), dict.fromkeys(place for place, _, _ in known))
+    if number not in PROMISED:
+        raise UnknownName("number under a condition", number, PROMISED)
+    return f"{CONDITIONS}{condition.strip()}.{number}{dot}{end}"
 
 
 def resolve(name: str, numbers: Mapping[str, Number]) -> str | None:

@@ -9,6 +9,7 @@ import torch
 
 from ..calibration.bins import reliability
 from ..calibration.calibrators import digest_of
+from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..errors import SurefootError, require
 from ..files import check_folder, inside, only_writer, remove
@@ -21,7 +22,7 @@ from ..measurements.temperatures import CROSS_FIT, Source, choose_temperatures, 
 from ..measurements.thresholds import RISKS, thresholds
 from ..types import Predictions
 from .result import DATA, Geometry, PredictionsAudit
-from .subjects import check_provenance, subject
+from .subjects import at_chance, check_provenance, subject
 from .table import FOLDER, part_path, schema_of, write_part
 
 
@@ -54,9 +55,13 @@ def audit_predictions(
     fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
     classes = [str(number) for number in range(predictions.num_classes)]
     rows = rows_of(predictions, source)
+    known = recognition(predictions, classes, seed=seed)
+    chance = at_chance(calibration.accuracy, known)
     result = PredictionsAudit(
         subject=subject(name, {}, split, len(predictions), seed, notes=[], classes=classes, **(provenance or {})),
         calibration=calibration,
+        recognition=known,
+        preflight=() if chance is None else (chance,),
         temperature=None if source is None else scaled(predictions, source, seed),
         geometry=Geometry(**logit_geometry(rows, seed)),
         thresholds=thresholds(predictions, risks, seed, held_out),

@@ -18,6 +18,7 @@ from ..errors import SurefootError, UnknownName
 from ..files import inside, read_json, read_tensors, remove, write_tensors, write_text
 from ..intervals import Estimate
 from ..measurements.base import CLEAN, Rows
+from ..measurements.promises import COLUMNS as PROMISED
 from ..plain import plain
 from .plan import Plan, Task
 from .table import FOLDER, Part, as_arrow, belongs, part_path, read_part, write_part
@@ -123,7 +124,7 @@ class Store:
 
     def merge(self, everything: Rows) -> None:
         """Write what was fitted and what measurements added beside the other columns of clean images: one row for each."""
-        added = [name for name in (*self.plan.adds, "scaled_confidence", "temperature") if name in everything]
+        added = [name for name in (*self.plan.adds, "scaled_confidence", "temperature", *PROMISED) if name in everything]
         for task in self.plan.tasks[: self.plan.first]:
             rows = self.read_part(task)[CLEAN]
             where = np.searchsorted(everything["index"], rows["index"])

@@ -30,6 +30,7 @@ COMMANDS = {
     "audit": "Measure a trained model and write its page",
     "table": "The rows behind an audit, one for each image and condition",
     "compare": "Put audits side by side and say which differences are real",
+    "monitor": "Watch a run on pictures without labels, against its audit",
     "gate": "Judge an audit by rules, for CI",
     "export": "Write a model for other programs, as ONNX or .pt2",
     "calibrate": "Calibrate the confidences of a run and write a copy",

@@ -18,13 +18,23 @@ from .. import files
 from ..errors import SurefootError
 from ..schemas import parse_number
 
-ModelName = Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")]
+ModelName = Annotated[
+    str | None, typer.Option(help="Instead of a run folder: a name, folder, file (ONNX, TorchScript, .pt2), cmd:COMMAND or URL")
+]
+Returns = Annotated[str | None, typer.Option(metavar="logits|probabilities", help="What a model from elsewhere gives")]
+Sends = Annotated[str | None, typer.Option(metavar="npy|png", help="How cmd: and URL get their pictures [default: npy]")]
+Classes = Annotated[
+    str | None,
+    typer.Option(metavar="names|N,N,...|FILE", help="The model's output of each class [default: one to one, or by name]"),
+]
+Timeout = Annotated[float | None, typer.Option(help="Seconds that cmd: and URL may take for a batch [default: 60]")]
 Checkpoint = Annotated[Path | None, typer.Option(help="Weights for --model")]
 Pretrained = Annotated[
     str | None, typer.Option(metavar="[TAG]", help="Published weights for --model: the default ones, or those of a tag")
 ]
 Import = Annotated[
-    str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
+    str | None,
+    typer.Option("--import", metavar="MODULE:NAME", help="Instead: a model of your own, or a function that gives one"),
 ]
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help="Trust the file: run the code and fetch the data and models that it names")
@@ -81,6 +91,10 @@ class ModelFlags:
     stem: Stem = None
     mean: Mean = None
     std: Std = None
+    classes: Classes = None
+    returns: Returns = None
+    sends: Sends = None
+    timeout: Timeout = None
 
     def normalisation(self) -> dict[str, Any]:
         """`--mean` and `--std` as numbers."""

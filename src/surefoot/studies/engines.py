@@ -43,6 +43,7 @@ class Job:
     device: str = "auto"
     processes: int = 1
     origins: dict[str, str] = field(default_factory=dict)  # folders of corrupted copies or of frost, by the name of the origin
+    drawn: tuple[str, ...] = ()  # labels of the measurements whose points are kept for a figure
 
     @property
     def log(self) -> Path:

@@ -113,7 +113,7 @@ def check_labels(name: str, given: Mapping[str, Any], whole: Mapping[str, Any]) 
         for label, own in mapping(each.get("measure")).items():
             measured |= {label, str(mapping(own).get("measurement", label))}
     for own in [given, *(scale for scale in (given.get("scales") or {}).values() if scale)]:
-        check_keys("training_of (a model or data of this study)", mapping(own.get("training_of")), sorted(grid))
+        check_keys("training_of (a model, data or method of this study)", mapping(own.get("training_of")), sorted(grid))
         options = own.get("measure_options") or {}
         if not (isinstance(options, Mapping) and all(isinstance(each, Mapping | None) for each in options.values())):
             raise SurefootError(f"measure_options of study '{name}' must be options by measurement, got {options!r}.")
@@ -187,7 +187,7 @@ def with_options(label: str, own: Any, options: Mapping[str, Any]) -> Any:
 
 
 def labels_of(study: Mapping[str, Any]) -> set[str]:
-    return {*mapping(study.get("models")), *mapping(study.get("data"))}
+    return {*mapping(study.get("models")), *mapping(study.get("data")), *mapping(study.get("methods"))}
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

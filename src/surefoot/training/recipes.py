@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 Section = dict[str, Any]
 NAMED = ("data", "model", "objective")
 SECTIONS = (*NAMED, "augmentation", "training", "seed", "fingerprint", "surefoot")
-NOT_MODEL_OPTIONS = ("name", "data")
-NOT_DATA_OPTIONS = ("name", "model")
+NOT_MODEL_OPTIONS = ("name", "data", "returns", "timeout", "retries", "sends")  # the last of models that are not trained
+NOT_DATA_OPTIONS = ("name", "model", "normalised", "channel_order")  # those of objects, which no file can hold
 ENVIRONMENT = ("device", "tracker", "output", "overwrite", "progress")  # where and how a run is made, not what it is
 NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", *ENVIRONMENT)
 
