@@ -30,7 +30,9 @@ BASE = {
     "corrupt": ["--data", "digits", "--output", "out"],
     "attack": ["run", "--attack", "fgsm", "--eps", 0, "--max-images", 2, "--no-check"],
     "certify": ["run", "--n", 9, "--n0", 3, "--max-images", 2],
+    "monitor": ["run", "--data", "digits"],
     "study list": [],
+    "study figure": ["main", "--results", "results", "--output", "out.html"],
     "study run": ["main", "--results", "results"],
     "study show": ["main", "--results", "results"],
     "study status": ["main", "--results", "results"],
@@ -99,8 +101,7 @@ def place(here, run, monkeypatch):
     monkeypatch.setattr("surefoot.cli.calibrate.predict", reached)
     monkeypatch.setattr("surefoot.cli.export.write", reached)
     monkeypatch.setattr("surefoot.cli.study.run_study", reached)
-    for command in ("audit", "train"):
-        monkeypatch.setattr(f"surefoot.cli.{command}.launch", reached)
+    monkeypatch.setattr("subprocess.Popen.__init__", reached)  # a mistyped number of processes must not be tried out
     return here
 
 

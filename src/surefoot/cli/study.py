@@ -160,7 +160,9 @@ def figure(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
     """Draw a figure of a paper: compute the cells that it lacks, and write it as a page or a picture."""
-    require(jobs >= 1, "--jobs", "at least 1", jobs)
+    check_processes(jobs, "--jobs")
+    check_processes(1 if threads is None else threads, "--threads")
+    pick_device(device)
     flag.check_output(output)
     check_picture(output)
     study_name, place = find_figure(name)
