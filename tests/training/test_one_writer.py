@@ -176,3 +176,24 @@ def test_a_dead_export_is_cleared_away(tmp_path, run, digits):
     own.write_text("still being written")
     sf.export(run.predictor, next(iter(digits.test.batches(8))).images, path, format="torch")
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted([own.name, "model.pt2", "model.pt2.json"])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("model.safetensors", lambda whole: whole[:100]),
+        ("model.safetensors", lambda whole: b""),
+        ("model.safetensors", lambda whole: whole.replace(b'\\"num_classes\\": 10', b'\\"num_classes\\": -1')),
+        ("history.jsonl", lambda whole: whole[:-9]),
+        ("recipe.yaml", lambda whole: b"\xff\xfe" + whole),
+        ("recipe.yaml", lambda whole: b"- a list"),
+    ],
+)
+def test_a_run_that_was_tampered_with_is_a_line(tmp_path, run, name, change):
+    shutil.copytree(run.folder, tmp_path / "r")
+    path = tmp_path / "r" / name
+    whole = path.read_bytes()
+    path.write_bytes(change(whole))
+    assert path.read_bytes() != whole
+    with pytest.raises(SurefootError, match=name):
+        sf.load_run(tmp_path / "r")
