@@ -65,7 +65,10 @@ def test_its_view_is_augmix_then_noise_of_a_random_level(images):
 def test_limits(images):
     net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
     same = {"view": lambda x, generator=None: x}
-    assert torch.allclose(Surefoot(smoothing=0, consistency_weight=1, **same)(net, images, LABELS).total, CrossEntropy()(net, images, LABELS).total)
+    assert torch.allclose(
+        Surefoot(smoothing=0, consistency_weight=1, **same)(net, images, LABELS).total,
+        CrossEntropy()(net, images, LABELS).total,
+    )
     smooth = LabelSmoothing(0.1)(net, images, LABELS).total
     assert torch.allclose(Surefoot(smoothing=0.1, **same)(net, images, LABELS).total, smooth)
     noisy = [
