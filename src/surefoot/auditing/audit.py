@@ -32,7 +32,7 @@ from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
-from ..measurements.groups import check_groups, class_results, group_results
+from ..measurements.groups import check_groups, class_results, confusion, group_results
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.promises import replayed
@@ -400,7 +400,7 @@ def assemble(
         groups=() if groups is None else group_results(clean, list(groups), seed),
         reliability=reliability(clean),
         predictions=clean,
-        figures={**figures, "geometry": drawn},
+        figures={**figures, "confusion": confusion(clean), "geometry": drawn},
         promises=replayed(context, table, judged_conditions(context, measurements)),
         measurements=own,
         **parts,
