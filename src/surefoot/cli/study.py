@@ -27,7 +27,7 @@ from ..studies.papers import find_figure
 from ..studies.reading import read_file, read_study, study_names
 from ..studies.rendering import FORMATS
 from ..studies.results import Results, require_results
-from ..studies.running import Report, run_study, threads_for
+from ..studies.running import Report, check_work, run_study, threads_for
 from ..studies.schema import Study
 from ..studies.searching import grid_methods, parse_grid, random_methods
 from . import options as flag
@@ -116,6 +116,7 @@ def run(
     if engine != "ray" and any(Results(folder).missing(cell) for cell in cells):  # nodes of a cluster have their own
         pick_device(device)
         check_folders(cells)
+    used.check()
     work_path = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
@@ -240,7 +241,7 @@ def status(
     """Which cells are finished, begun, or still to do."""
     _, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     folder = results or Path("studies") / scale
-    work_path, finished = (work or folder.parent / ".study-work"), Results(folder)
+    work_path, finished = (work or folder.parent / ".study-work"), require_results(folder)
     rows = [state_of(cell, finished, work_path) for cell in cells]
     if json_:
         print(json.dumps(rows))
@@ -309,6 +310,8 @@ def check_folders(cells: Sequence[Cell]) -> None:
 def work_folder(results: Path, given: Path | None) -> Path:
     """Weights and logs: beside the results, never among them, and never committed."""
     folder = given or results.parent / ".study-work"
+    check_work(folder, results)
+    flag.check_folder(folder, "--work")
     if not (folder / ".gitignore").is_file():
         write_text(folder / ".gitignore", "*\n")
     return folder

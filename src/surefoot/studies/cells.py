@@ -148,7 +148,7 @@ def recipe_of(study: Study, labels: Labels, seed: int, root: str | Path | None) 
     if labels["fraction"] != 1:
         data["fraction"] = labels["fraction"] * data.get("fraction", 1)
     training = {**study.training}
-    for label in (labels["model"], labels["data"]):
+    for label in (labels["model"], labels["data"], labels["method"]):
         training |= study.training_of.get(label, {})
     sections_given = {"data": data, "model": model, "objective": objective, "training": training, "seed": seed}
     return Recipe.check({**sections_given, "augmentation": study.augmentation})

@@ -83,7 +83,7 @@ class Study(BaseModel):
     seeds: int = Field(default=3, ge=1)
     seeds_of: dict[str, Annotated[int, Field(ge=1)]] = {}  # for methods that get another number
     training: dict[str, Any] = {}
-    training_of: dict[str, dict[str, Any]] = {}  # for models or data that need another setting
+    training_of: dict[str, dict[str, Any]] = {}  # for models, data or methods that need another setting
     objective_options: dict[str, dict[str, Any]] = {}  # for every method of an objective that does not say them itself
     augmentation: dict[str, Any] | None = None
     trained: bool = True  # False measures pretrained weights as they are
@@ -126,8 +126,9 @@ def check_study(name: str, given: Mapping[str, Any]) -> Study:
     used = [each if isinstance(each, str) else str(each.get("name")) for each in study.methods.values()]
     check_keys("objective (of objective_options)", study.objective_options, [*OBJECTIVES.names, *used])
     for label in study.training_of:
-        if label not in (*study.models, *study.data):
-            raise UnknownName("training_of (a model or data of this study)", label, [*study.models, *study.data])
+        known = (*study.models, *study.data, *study.methods)
+        if label not in known:
+            raise UnknownName("training_of (a model, data or method of this study)", label, known)
     if study.table.across is not None and study.table.across not in AXES:
         raise UnknownName("axis", study.table.across, AXES)
     if study.table.average is not None:
