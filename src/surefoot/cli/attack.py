@@ -13,6 +13,7 @@ import torch
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..attacks.evaluation import CurvePoint, security_curve
 from ..attacks.gradient_masking import masking_signs
@@ -21,6 +22,7 @@ from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT, budget_of, takes_budget
 from ..data.dataset import whole
 from ..errors import SurefootError
 from ..files import write_text
+from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import find
 from ..models.classifier import pick_device
 from ..plain import plain
@@ -49,8 +51,8 @@ def attack(
     split: flag.SplitName = "test",
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
-    seed: Annotated[int, typer.Option(help="Decides random starts and intervals")] = 0,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images at a time")] = 256,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides random starts and intervals")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Stop after so long at each budget and say what is proven")] = None,
     keep: Annotated[Path | None, typer.Option(help="Folder for finished batches; the same command goes on from there")] = None,
     no_check: Annotated[bool, typer.Option("--no-check", help="Do not look for signs of masked gradients")] = False,
@@ -62,6 +64,7 @@ def attack(
     """Attack the images of a split at several budgets; accuracy, confidence and calibration under attack."""
     check_ways(target, source)
     flag.check_output(output)
+    flag.check_folder(keep, "--keep")
     varied = takes_budget(attack)
     if eps is not None and not varied:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
@@ -124,7 +127,7 @@ def budget(eps: float | None) -> str:
 
 def as_table(title: str, points: list[CurvePoint]) -> Table:
     """A row for each budget, for the screen."""
-    shown = Table(title=title, title_justify="left")
+    shown = Table(title=Text(title), title_justify="left")
     for name in ("eps", "accuracy", "success_rate", "confidence", "ece", "signed_error", "queries"):
         shown.add_column(find(name).label.replace(" - ", "\n- "), justify="right")
     for point in points:
