@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..attacks.presets import ATTACKS
+from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT
 from ..calibration.calibrators import Calibrated
 from ..errors import SurefootError, UnknownName
 from ..measurements.registry import MEASUREMENTS
@@ -25,7 +25,6 @@ FEATURES = (
     *("features", "displacement", "cone", "bias", "centres", "centre-stability", "classes", "collapse", "plane", "plane-start"),
     *("probe", "feature-scaling", "complexity", "mapping", "layers", "stability"),
 )
-WITHOUT_GRADIENT = ("noise",)  # attacks that ask the model for its scores alone
 PICTURES = "pictures"  # they go with the corruptions
 PART_NAMES = ("corruptions", "noise", "occlusions", "attacks", "geometry")
 
@@ -83,11 +82,7 @@ def possible_ones(measured: Measured, lacks: Mapping[str, str]) -> tuple[Measure
     for label, (name, options) in measured.items():
         needs = [what for what, names in (("gradient", GRADIENT), ("features", FEATURES)) if name in names and what in lacks]
         if name == "attacks" and "gradient" in lacks:
-            possible = tuple(each for each in options["names"] if not needs_gradient(each))
-            missing["gradient"] += [each for each in options["names"] if each not in possible]
-            if not possible:
-                continue
-            options = {**options, "names": possible}
+            missing["gradient"] += [each for each in options["names"] if needs_gradient(each)]  # it knows what to put there
         for what in needs[:1]:
             missing[what].append(label)
         if not needs:
