@@ -34,9 +34,9 @@ def test_an_onnx_file_is_audited(surefoot, deployed, here, quicker):
 
 def test_without_data_it_says_so(surefoot, deployed):
     done = surefoot("audit", deployed)
-    assert (done.code, done.err.strip()) == (2, f"--data must be given with '{deployed}'.")
+    assert (done.code, done.err.strip()) == (2, f"surefoot: --data must be given with '{deployed}'.")
     done = surefoot("audit", "nothing.onnx", "--data", "digits")
-    assert (done.code, done.err.strip()) == (2, "No model file at 'nothing.onnx'.")
+    assert (done.code, done.err.strip()) == (2, "surefoot: No model file at 'nothing.onnx'.")
 
 
 def test_what_is_left_out_is_printed(surefoot, deployed, here, quicker):
@@ -53,7 +53,7 @@ def test_imports_are_found_by_what_they_are(surefoot, here, monkeypatch, quicker
         "def scores(images): return images.flatten(1).numpy() @ weight\n"
         "class Model:\n"
         "    def predict_proba(self, rows):\n"
-        "        values = np.exp(rows @ weight)\n"
+        "        values = np.exp(rows @ weight - (rows @ weight).max(1, keepdims=True))\n"
         "        return values / values.sum(1, keepdims=True)\n"
         "model = Model()\n"
         "def made(large=False): return Model()\n"
