@@ -9,11 +9,11 @@ import surefoot
 
 SOURCE = Path(surefoot.__file__).parent
 SHARED = [
-    *("version", "errors", "files", "allocator", "schemas", "registry", "keys", "seeds", "intervals"),
+    *("version", "errors", "files", "limits", "lifelines", "allocator", "schemas", "registry", "keys", "seeds", "intervals"),
     *("types", "plain", "storage", "progress", "metrics", "cluster"),
 ]
 ROOMS = [
-    *("imageops", "data", "models", "views", "corruptions", "calibration", "attacks", "objectives"),
+    *("imageops", "data", "models", "views", "corruptions", "calibration", "ood", "attacks", "objectives"),
     *("training", "geometry", "measurements", "auditing", "studies", "report", "cli"),
 ]
 ORDER = dict.fromkeys(SHARED, 0) | {name: place for place, name in enumerate(ROOMS, 1)}

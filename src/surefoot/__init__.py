@@ -10,11 +10,13 @@ from typing import Any as _Any
 from .version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from . import attacks, calibration, corruptions, geometry, objectives, views
+    from . import attacks, calibration, corruptions, geometry, objectives, ood, views
     from .auditing.audit import audit
     from .auditing.comparing import compare
     from .auditing.predictions import audit_predictions
+    from .auditing.unlabelled import monitor
     from .data.loading import load_data
+    from .errors import SurefootError
     from .models.classifier import Classifier
     from .models.exporting import export
     from .models.foreign import adapt
@@ -33,16 +35,19 @@ _HOME = {
     "audit": "auditing.audit",
     "audit_predictions": "auditing.predictions",
     "compare": "auditing.comparing",
+    "monitor": "auditing.unlabelled",
     "write_page": "report.page",
     "export": "models.exporting",
     "Classifier": "models.classifier",
     "Predictions": "types",
+    "SurefootError": "errors",
 }
-_ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "views"]
+_ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "ood", "views"]
 
 __all__ = [
     "Classifier",
     "Predictions",
+    "SurefootError",
     "__version__",
     "adapt",
     "attacks",
@@ -57,7 +62,9 @@ __all__ = [
     "load_data",
     "load_model",
     "load_run",
+    "monitor",
     "objectives",
+    "ood",
     "views",
     "write_page",
 ]

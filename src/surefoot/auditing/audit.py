@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
 from ..attacks.cache import fingerprint
 from ..calibration.bins import reliability
 from ..calibration.calibrators import Calibrated
+from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
@@ -26,13 +28,14 @@ from ..data.loading import load_data
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..errors import SurefootError, UnknownName, require
-from ..files import inside, remove
+from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, group_results
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
+from ..measurements.promises import replayed
 from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
 from ..measurements.sample import Kept, Sample
 from ..measurements.shifts import Shifts, open_shifts
@@ -40,8 +43,10 @@ from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
 from ..models.class_mapping import with_classes
 from ..models.classifier import pick_device
-from ..models.observing import NoHead, evaluating, head_of
-from ..models.preflight import Finding, preflight
+from ..models.observing import NoHead, evaluating, given_copies, head_of
+from ..models.preflight import CHANGED_INPUT, Finding, preflight, unknown_classes
+from ..ood.checks import check_foreign
+from ..ood.foreign import foreign_sets
 from ..progress import duration
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
@@ -66,12 +71,12 @@ from .passes import (
 from .plan import Plan, Task, read_plan, refuse_other
 from .result import DATA, Audit, Geometry
 from .store import PAUSE, Store, name_of, share_of_work
-from .subjects import check_provenance, source_of, subject
+from .subjects import at_chance, check_provenance, source_of, subject
 from .table import FOLDER, schema_of
 
 SAMPLE = 256  # images that preflight looks at
 WORTH_SAYING = 5  # seconds: a shorter wait is not announced
-PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking")
+PARTS = ("corruptions", "noise", "occlusions", "attacks", "security_curve", "masking", "foreign")
 ENGINES = ("local", "ray")
 logger = logging.getLogger("surefoot")
 
@@ -95,8 +100,10 @@ def audit(
     calibrate_on: str | Predictions = CROSS_FIT,
     allow_leakage: bool = False,
     corrupted: str | Path | None = None,
+    foreign: Mapping[str, Any] | Sequence[str] = (),
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
     provenance: Mapping[str, str] | None = None,
     device: str = "auto",
     engine: str = "local",
@@ -114,9 +121,11 @@ def audit(
     own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
-    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
-    `provenance` is what else the page should say of how it came about (recipe, command). `engine` is "local", or "ray" for a
-    cluster that shares the chunks of images.
+    `foreign` are sets of pictures that are none of the classes: names, folders, `.npz` files, or in a mapping by name also data
+    sets, splits and tensors; without any some are made (`near:` before a name says that a set is near).
+    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image,
+    `class_names` the classes that the model was trained for; `provenance` is what else the page should say of how it came
+    about (recipe, command). `engine` is "local", or "ray" for a cluster that shares the chunks of images.
     Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there, and one that
     was begun otherwise is refused unless `overwrite`.
     """
@@ -124,7 +133,10 @@ def audit(
     if engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
     chosen = find_depth(depth)
-    measured = chosen_ones(labelled(chosen, measure, corruptions, attacks), skip, only)
+    measured = labelled(chosen, measure, corruptions, attacks)
+    if foreign and "foreign" not in measured:
+        measured["foreign"] = check_measure("foreign", {})
+    measured = chosen_ones(measured, skip, only)
     check_model(model)
     data = load_data(data)  # which leaves alone what it gave
     about_model = list(getattr(model, "found", ()))
@@ -132,6 +144,7 @@ def audit(
     about_model += lines
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    check_folder(output)
     folder = None if output is None else inside(output, DATA)
     images, torch_device = data.split(split), pick_device(device)
     if len(images) == 0:
@@ -140,13 +153,16 @@ def audit(
     check_provenance(provenance or {})
     model = model.to(torch_device)
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
-    findings = check_first(model, sample, data)
+    findings = check_first(model, sample, data, class_names)
+    copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
     batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
     measured, left_out = possible_ones(measured, find_lacks(model, sample))
     about_model += [*said, *left_out]
     for line in [*said, *left_out] if is_first() else ():
         logger.info("%s", line)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
+    sets = foreign_sets(foreign, data, split, seed) if foreign else {}
+    findings = (*findings, *check_foreign(sets, data, split))
     measurements = {label: build(kind, options) for label, (kind, options) in measured.items()}
     if copies is not None:  # they are of all images
         for measurement in measurements.values():
@@ -154,14 +170,19 @@ def audit(
     if shifts:
         measurements["shift"] = Shifts(open_shifts(shifts, data))
     measurements["sample"] = Sample(list(measurements.values()))
-    sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies}
+    sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies, "foreign": sets}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(shifts)
-    with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
+    with (
+        copied,
+        ExitStack() as stack,
+        global_seed(seed, "audit"),
+    ):  # the caller's own generator is left alone, whatever the model draws
         for measurement in measurements.values():
             for condition in measurement.conditions(context):
                 condition.check(context)
         shown: dict[str, Any] = {"title": f"auditing {name}", "progress": progress, "engine": engine}
+        stack.enter_context(only_writer(output) if output is not None and is_first() else nullcontext())
         store = begin(context, measurements, about, sample, folder, overwrite=overwrite)
         if store.work is not None:
             context = replace(context, work=store.work)
@@ -233,6 +254,7 @@ def what_it_is(
         "measure": {label: {"measurement": name, **options} for label, (name, options) in measured.items()},
         "calibrate_on": given,
         "corrupted": None if corrupted is None else str(corrupted),
+        "foreign": {name: [len(each), each.near, *map(str, each.class_names)] for name, each in context.foreign.items()},
         "batch_size": context.batch_size,
         "seed": context.seed,
         "code": fingerprint(*own),
@@ -256,6 +278,8 @@ def begin(
 ) -> Store:
     """The plan of an audit that was interrupted here, or a new one, and where its parts are."""
     rank, _ = share_of_work()
+    for place in () if folder is None or rank else (folder.parent, folder, inside(folder, FOLDER)):
+        sweep(place)
     unfinished = folder is not None and (folder / "work").is_dir()
     plan = read_plan(folder) if folder is not None and unfinished else None
     if plan is not None and folder is not None and not overwrite and rank == 0:
@@ -336,6 +360,7 @@ def assemble(
         if part in PARTS:
             parts[part] = (*parts[part], *summary.values) if part in parts else summary.values
             about_data += summary.notes
+            figures |= summary.figures if part == "foreign" else {}
         elif part == "geometry":
             measured |= {f"{label}.{key}" if key in measured else key: value for key, value in summary.values.items()}
             drawn |= {f"{label}.{key}" if key in drawn else key: figure for key, figure in summary.figures.items()}
@@ -356,23 +381,33 @@ def assemble(
     worse = parts.get("corruptions")
     more = {"depth": depth, "notes": [*data.notes, *about_data], "classes": list(data.class_names), **provenance}
     more["weights"] = fingerprint(context.model)
+    clean_scores, known = scores(clean, seed=seed), recognition(clean, data.class_names, seed=seed)
+    at_first = [finding for finding in (at_chance(clean_scores.accuracy, known),) if finding is not None]
     return Audit(
         subject=subject(name, data.source, context.split, len(context.images), seed, **more),
-        calibration=scores(clean, seed=seed),
+        calibration=clean_scores,
+        recognition=known,
         temperature=None
         if source is None
         else scaled(clean, source, seed, *((None, None) if worse is None else (worse.mean_ece, worse.mean_scaled_ece))),
         thresholds=thresholds(clean, risks, seed, context.held_out),
-        preflight=findings,
+        preflight=(*at_first, *findings),
         geometry=Geometry(**logit_geometry(table.everything, seed), measured=measured, notes=tuple(remarks)),
         classes=class_results(clean, data.class_names),
         groups=() if groups is None else group_results(clean, list(groups), seed),
         reliability=reliability(clean),
         predictions=clean,
         figures={**figures, "geometry": drawn},
+        promises=replayed(context, table, judged_conditions(context, measurements)),
         measurements=own,
         **parts,
     )
+
+
+def judged_conditions(context: Context, measurements: Mapping[str, Measurement]) -> list[str]:
+    """The conditions under which promises are replayed: of further draws of the same noise only the first."""
+    names = [condition.name for each in measurements.values() for condition in each.conditions(context)]
+    return [name for name in dict.fromkeys(names) if "#" not in name]
 
 
 def features_under_attack(
@@ -414,7 +449,7 @@ def shifted(shifts: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
     return {"shifts": list(map(str, shifts))} if shifts else {}
 
 
-def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding, ...]:
+def check_first(model: nn.Module, sample: Batch, data: Dataset, trained_for: Sequence[str] | None) -> tuple[Finding, ...]:
     """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
     source = getattr(model, "source", None)
     native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
@@ -422,7 +457,8 @@ def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding
     wrong = next((finding for finding in findings if finding.name == "class-count"), None)
     if wrong:
         raise SurefootError(f"{wrong.message} {wrong.advice}")
-    return tuple(findings)
+    other = unknown_classes(trained_for, data.class_names)
+    return tuple(findings if other is None else [other, *findings])
 
 
 def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:

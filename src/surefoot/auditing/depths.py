@@ -78,6 +78,7 @@ DEPTHS = {
             {
                 "corruptions": {"severities": (1, 3, 5), "max_images": 250},
                 "attacks": {"names": ("fgsm", "pgd-weak"), "max_images": 250},
+                "foreign": {"max_images": 250, "train_images": 2000},
                 **geometry(250, 5),
             },
         ),
@@ -90,6 +91,7 @@ DEPTHS = {
                 "attacks": {"names": ("fgsm", "pgd-weak", "pgd-strong"), "max_images": 500},
                 "security-curve": {"max_images": 500},
                 "masking": {"max_images": 100},
+                "foreign": {"max_images": 1000},
                 **geometry(500, 10),
                 **deeper(500),
             },
@@ -107,6 +109,7 @@ DEPTHS = {
                 },
                 "security-curve": {"budgets": (0, 0.5, 1, 2, 4, 8, 16), "max_images": 1000},
                 "masking": {"max_images": 250},
+                "foreign": {"max_images": None, "train_images": None},
                 **geometry(2000, 20),
                 **deeper(2000),
                 **deepest(2000, 20),

@@ -133,8 +133,14 @@ class Worker:
         part = {}
         for name in task.conditions:
             with global_seed(self.context.seed, "audit", name, task.chunk):
-                part[name] = standard(self.conditions[name].logits(self.context, own), own, temperatures)
+                logits = self.conditions[name].logits(self.context, own)
+                part[name] = standard(logits, own, temperatures) | self.promised(logits, own, indices)
         return part
+
+    def promised(self, logits: torch.Tensor, batch: Batch, rows: torch.Tensor) -> Rows:
+        """The columns of promises, where there are any."""
+        promises = self.context.promises
+        return {} if promises is None else promises.columns(logits, batch.labels, rows)
 
     def look(self, measurement: Measurement, batch: Batch, task: Task) -> Any:
         """What a measurement adds to each image, and what it sees."""
@@ -289,6 +295,9 @@ class AuditTable:
         rows = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
         if source is not None:
             rows["temperature"] = source.temperatures.double().numpy()
+        promises = self.context.promises
+        if promises is not None:
+            rows |= promises.columns(clean.logits, clean.labels, torch.arange(len(clean)))
         whole = in_order([{"index": clean.indices.numpy(), **rows}])
         for task in self.store.plan.tasks:
             result = None if task.conditions else self.store.read(name_of(task))

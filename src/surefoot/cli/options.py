@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from .. import files
 from ..errors import SurefootError
 from ..schemas import parse_number
 
@@ -48,8 +50,8 @@ Interpolation = Annotated[str | None, typer.Option(help="nearest, bilinear, bicu
 Mean = Annotated[str | None, typer.Option(metavar="M|R,G,B", help="Normalisation inside the model")]
 Std = Annotated[str | None, typer.Option(metavar="S|R,G,B", help="Normalisation inside the model")]
 Stem = Annotated[str | None, typer.Option(help="First layers for small images: auto, imagenet or enlarge")]
-MaxImages = Annotated[int | None, typer.Option(help="A stratified number of test images")]
-Workers = Annotated[int | None, typer.Option(help="Processes that read images that do not fit into memory")]
+MaxImages = Annotated[int | None, typer.Option(min=1, help="A stratified number of test images")]
+Workers = Annotated[int | None, typer.Option(min=0, help="Processes that read images that do not fit into memory")]
 SkipBadImages = Annotated[bool, typer.Option("--skip-bad-images", help="Leave out images that cannot be read, and count them")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, ...")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON")]
@@ -136,6 +138,11 @@ def check_output(path: Path | None, name: str = "--output") -> None:
         raise SurefootError(f"{name} '{path}' cannot be written: '{near}' is no folder that takes files.")
 
 
+def check_folder(path: Path | None, name: str = "--output") -> None:
+    """Refuse a folder that is a file, before the work for it is done."""
+    files.check_folder(path, name)
+
+
 def given(**flags: Any) -> dict[str, Any]:
     """The flags that were given, with plain values."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
@@ -152,7 +159,7 @@ def parse_tag(text: str | None) -> bool | str:
 def parse_numbers(flag: str, text: str, example: str) -> list[float]:
     """`0,1/255,0.03`."""
     numbers = [parse_number(part.strip()) for part in text.split(",")]
-    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or number < 0), None)
+    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or not 0 <= number < math.inf), None)
     if wrong is not None:
         raise SurefootError(f"{flag} must be numbers of at least 0 with commas, such as {example}, got '{wrong}'.")
     return [float(number) for number in numbers]
@@ -173,6 +180,6 @@ def parse_channels(flag: str, text: str | None) -> float | list[float] | None:
     if text is None:
         return None
     numbers = [parse_number(part) for part in text.split(",")]
-    if not all(isinstance(number, (int, float)) for number in numbers):
+    if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
         raise SurefootError(f"{flag} must be a number, or one for each channel with commas, got '{text}'.")
     return float(numbers[0]) if len(numbers) == 1 else [float(number) for number in numbers]

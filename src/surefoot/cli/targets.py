@@ -20,6 +20,7 @@ from ..models.class_mapping import with_classes
 from ..models.foreign import adapt_found
 from ..models.loading import load_model
 from ..models.model_files import describe, is_model_file
+from ..models.preflight import other_count
 from ..models.remote import is_remote_model
 from ..registry import import_own, takes
 from ..training.runs import Run, load_run
@@ -92,13 +93,20 @@ def from_run(target: Path, data: str | None, options: dict[str, Any], allow_code
     """The predictor of a run folder, on the data it names or on others."""
     run = load_run(target, allow_code=allow_code)
     dataset = data_of_run(run, target, data, options)
-    check_classes(run.class_names, dataset.class_names)
+    if run.model.num_classes == dataset.num_classes:  # else they are mapped by name, or refused
+        check_classes(run, dataset)
     own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
     return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT, run)
 
 
-def check_classes(ours: tuple[str, ...], theirs: tuple[str, ...]) -> None:
-    """Refuse data in which a class of the run has another number; names that are quite other ones may mean the same."""
+def check_classes(run: Run, data: Dataset) -> None:
+    """Refuse data with another number of classes, or with a class of the run under another number.
+
+    Names that are quite other ones may mean the same.
+    """
+    if other := other_count(run.model.num_classes, data.num_classes):
+        raise SurefootError(f"{other.message} {other.advice}")
+    ours, theirs = run.class_names, data.class_names
     moved = [name for number, name in enumerate(theirs) if name in ours and ours.index(name) != number]
     if moved:
         said = f"class '{moved[0]}' is number {ours.index(moved[0])} of the run and {theirs.index(moved[0])} of the data"

@@ -31,7 +31,9 @@ def is_stream(name: str) -> bool:
 
 
 def check_package(name: str) -> None:
-    """That the package which reads these data is there."""
+    """That a set is named, and that the package which reads it is there."""
+    if not name.partition("/")[2].strip("/"):
+        raise SurefootError(f"Data '{name}' must go on with the name of a data set, such as {name.partition('/')[0]}/NAME.")
     package = PACKAGES[name.partition("/")[0]]
     if find_spec(package) is None:
         raise SurefootError(f"Data '{name}' needs the package '{package}': pip install {package.replace('_', '-')}.")

@@ -110,13 +110,16 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
     if not folder.is_dir():
         raise NotFound("data folder", folder)
     rows = read_rows(labels)
+    check_inside(rows, str(labels))
     check_complete(folder, labels, [folder / row[columns_of(rows, str(labels))[0]] for row in rows])
     return load_table(rows, str(labels), folder, class_map, alone=False)
 
 
 def load_listed_files(listed: Path, root: str | None, class_map: str | None = None) -> Collection:
     """A CSV of paths and labels that is the data set itself; paths are below `root`, or below the folder of the CSV."""
-    return load_table(read_rows(listed), str(listed), Path(root) if root else listed.parent, class_map)
+    rows = read_rows(listed)
+    check_inside(rows, str(listed))
+    return load_table(rows, str(listed), Path(root) if root else listed.parent, class_map)
 
 
 def columns_of(rows: list[dict[str, str]], name: str) -> tuple[str, str, str | None]:
@@ -128,6 +131,14 @@ def columns_of(rows: list[dict[str, str]], name: str) -> tuple[str, str, str | N
     if file is None or label is None:
         raise SurefootError(f"'{name}' must have columns 'file' and 'label', got {', '.join(columns) or 'nothing'}.")
     return file, label, split
+
+
+def check_inside(rows: list[dict[str, str]], name: str) -> None:
+    """A file of labels names files of its folder, and no others of the machine."""
+    column = columns_of(rows, name)[0]
+    outside = next((row[column] for row in rows if leaves_folder(row[column])), None)
+    if outside is not None:
+        raise SurefootError(f"'{name}' must name files of its folder, got '{outside}'.")
 
 
 def load_table(
@@ -155,6 +166,11 @@ def load_table(
     targets = torch.tensor([numbers[row[label_column]] for row in rows])
     divided = {split: torch.tensor(indices) for split, indices in given.items()}
     return Collection(Files(paths), targets, names, divided, augmentation=AUGMENTATION)
+
+
+def leaves_folder(name: str) -> bool:
+    """Whether a name in a file leads out of the folder that it is for."""
+    return Path(name).is_absolute() or ".." in Path(name).parts
 
 
 def read_rows(labels: Path) -> list[dict[str, str]]:

@@ -85,6 +85,8 @@ def load_data(
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
+    require(workers is None or workers >= 0, "workers", "at least 0", workers)
+    require(0 <= memory_gib < math.inf, "memory_gib", "at least 0", memory_gib)
     if isinstance(name, Dataset):
         return name
     given_object = None if isinstance(name, str | os.PathLike) else name

@@ -31,6 +31,9 @@ STANDARD = {  # the columns that every condition has, with their types
     "logit_norm": "float32",
     "largest_logit": "float32",
     "scaled_confidence": "float32",
+    "covered": "bool",
+    "set_size": "int32",
+    "answered": "bool",
 }
 Rows = dict[str, np.ndarray]  # one number of each kind for each image, in the order of their index
 

@@ -17,13 +17,15 @@ from ..data.choosing import choose, chosen_rows, indices_of, taken
 from ..data.dataset import Dataset, Split, whole
 from ..errors import SurefootError
 from ..geometry.features import observed_features
-from ..models.classifier import Classifier, predict
+from ..models.classifier import Classifier, answers, predict
 from ..models.observing import evaluating
 from ..objectives.base import Objective
+from ..ood.foreign import ForeignSet
 from ..seeds import global_seed
 from ..training.recipes import Recipe
 from ..training.runs import Run
 from ..types import Batch, Images, Labels, Logits, Outputs, Predictions
+from .promises import Promises, fit_promises
 from .temperatures import CROSS_FIT, Source, choose_temperatures
 
 T = TypeVar("T")
@@ -59,6 +61,7 @@ class Context:
     objective: Objective | None = None
     work: Path | None = None
     trainer: Trainer | None = None
+    foreign: Mapping[str, ForeignSet] = field(default_factory=dict)  # sets of pictures that are none of the classes
     intervals: int = 1000  # bootstrap draws behind an interval; a study's intervals are over seeds, so it asks for none
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once`
 
@@ -82,7 +85,9 @@ class Context:
     def forward(self, images: Images, *keys: int | str) -> Logits:
         """Logits on the CPU, batch by batch, in evaluation mode; `keys` seed a model that draws at random."""
         with global_seed(self.seed, "audit", *keys), evaluating(self.model), torch.inference_mode():
-            return torch.cat([self.model(part.to(self.device)).float().cpu() for part in images.split(self.batch_size)])
+            return torch.cat(
+                [answers(self.model, part.to(self.device)).float().cpu() for part in images.split(self.batch_size)]
+            )
 
     def predictions_on(self, split: Split, *keys: int | str) -> Predictions:
         """Predictions on a whole split, as it is."""
@@ -114,6 +119,11 @@ class Context:
             "temperatures",
             lambda: choose_temperatures(self.clean, self.split, self.calibrate_on, self.seed, self.held_out, **options),
         )
+
+    @property
+    def promises(self) -> Promises | None:
+        """Prediction sets and the threshold of a risk, fitted on other images than each is judged on; None for too few."""
+        return self.once("promises", lambda: fit_promises(self.clean, self.held_out, self.seed))
 
     def subset(self, max_images: int | None) -> Split:
         """At most so many images of the split, every class in its share; the first of more."""

@@ -23,7 +23,8 @@ EXACT = 1e-30  # a smaller probability is taken from the logits
 
 
 def columns_of(logits: Logits, labels: Labels, temperatures: Tensor | None = None) -> dict[str, np.ndarray[Any, Any]]:
-    """Each column of `STANDARD` from logits on the CPU; the last only where each image has a temperature.
+    """Each column of `STANDARD` from logits on the CPU; `scaled_confidence` only where each image has a temperature.
+    Those of promises are not from logits alone.
 
     `rank` is how many classes come before the label, 0 where the prediction is right; of equals the first counts.
     """

@@ -13,6 +13,7 @@ from .verdict import (
     side,
     strongest_attack,
     temperatures,
+    without_looking,
     worst_corruption,
     worst_family,
 )
@@ -27,22 +28,22 @@ REMEDIES = {
     "weather": "train with AugMix, or with MaCS and AugMix together",
     "digital": "train with AugMix, or with MaCS and AugMix together",
 }
+SEVERITIES = ("fatal", "warning", "note")
 NOTHING = "Nothing urgent at this depth of audit."
 
 
 def advice(audit: Audit) -> list[str]:
     """What to do, where something is worth doing; the cheapest first."""
-    todo = [*chance_advice(audit), *calibration_advice(audit), *corruption_advice(audit)]
-    todo += [*attack_advice(audit), *class_advice(audit)]
+    if not better_than_chance(audit):  # nothing that it says is worth scaling, trusting or training further
+        return chance_advice(audit)
+    todo = [*calibration_advice(audit), *corruption_advice(audit), *attack_advice(audit), *class_advice(audit)]
     return [*(todo or [NOTHING]), *threshold_advice(audit)]
 
 
 def chance_advice(audit: Audit) -> list[str]:
     """What to look at where a model seems to know nothing."""
-    if better_than_chance(audit):
-        return []
     return [
-        f"Its predictions are not clearly better than a guess among {len(audit['subject']['classes'])} classes: look first "
+        f"Its predictions are not clearly better than {without_looking(audit)}: look first "
         "whether the weights, the order of the classes and the scaling of the pixels are right."
     ]
 
@@ -150,6 +151,7 @@ def threshold_words(row: Audit) -> str:
 
 
 def warnings(audit: Audit) -> list[dict[str, str]]:
-    """What makes the numbers doubtful: findings before the audit, and signs that attacks were misled."""
-    lines = [{"message": finding["message"], "advice": finding["advice"]} for finding in audit.get("preflight", ())]
-    return lines + [{"message": "About the attacks:", "advice": line} for line in audit.get("masking", ())]
+    """What makes the numbers doubtful: findings before the audit, the worst first, and signs that attacks were misled."""
+    lines = [{"severity": "warning", **finding} for finding in audit.get("preflight", ())]
+    lines += [{"severity": "warning", "message": "About the attacks:", "advice": line} for line in audit.get("masking", ())]
+    return sorted(lines, key=lambda line: SEVERITIES.index(line["severity"]))

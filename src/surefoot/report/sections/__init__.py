@@ -13,11 +13,14 @@ def sections_of(models: Sequence[Model]) -> list[Section]:
     from .calibration import reliability_section, scores_section, thresholds_section
     from .classes import classes_section, groups_section, mistakes_section
     from .corruptions import corruptions_section
+    from .foreign import foreign_section
     from .geometry import geometry_section
+    from .promises import promises_section
     from .provenance import measurements_section, provenance_section
 
     order: list[Callable[[Sequence[Model]], Section | None]] = [
-        *(reliability_section, corruptions_section, attacks_section, geometry_section, measurements_section, classes_section),
-        *(groups_section, thresholds_section, mistakes_section, scores_section, provenance_section),
+        *(reliability_section, corruptions_section, attacks_section, promises_section, foreign_section, geometry_section),
+        *(measurements_section, classes_section, groups_section, thresholds_section, mistakes_section, scores_section),
+        provenance_section,
     ]
     return [section for build in order if (section := build(models)) is not None]

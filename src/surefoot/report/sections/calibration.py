@@ -56,9 +56,10 @@ def thresholds_section(models: Sequence[Model]) -> Section | None:
 
 def scores_section(models: Sequence[Model]) -> Section:
     """A row for each score that a model has."""
+    known = [{**model.audit["calibration"], **(model.audit.get("recognition") or {})} for model in models]
     rows = [
-        {"metric": metric, "share": metric.unit == SHARE, "cells": [model.audit["calibration"].get(name) for model in models]}
+        {"metric": metric, "share": metric.unit == SHARE, "cells": [scores.get(name) for scores in known]}
         for name, metric in PREDICTIONS.items()
-        if name != BAND and any(name in model.audit["calibration"] for model in models)
+        if name != BAND and any(isinstance(scores.get(name), dict) for scores in known)
     ]
     return Section("scores", "All scores on clean images", {"rows": rows, "models": models})

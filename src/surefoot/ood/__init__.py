@@ -1,0 +1,35 @@
+"""What looks foreign to a model: scores of pictures that are none of its classes.
+
+Names are imported when they are first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+if TYPE_CHECKING:
+    from .detectors import NAMES, Detector, fit
+    from .known import Known, load_known
+    from .separating import Separation, separation
+
+_HOME = {
+    "NAMES": ".detectors",
+    "Detector": ".detectors",
+    "fit": ".detectors",
+    "Known": ".known",
+    "load_known": ".known",
+    "Separation": ".separating",
+    "separation": ".separating",
+}
+
+__all__ = ["NAMES", "Detector", "Known", "Separation", "fit", "load_known", "separation"]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _HOME:
+        return getattr(_import_module(_HOME[name], __name__), name)
+    raise AttributeError(f"module 'surefoot.ood' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__
