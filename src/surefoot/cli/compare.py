@@ -136,7 +136,12 @@ def audit_file(target: Path, first: Path, quiet: bool) -> Path:
     data = load_data(**local_data(f"Audit '{first}'", section, has_flags=False))
     options: dict[str, Any] = {"depth": subject["depth"], "split": subject["split"], "seed": subject["seed"]}
     words = ["surefoot", "compare", str(first), str(target)]
-    options |= {"skip": ["geometry"], "overwrite": True, "progress": not quiet, "provenance": {"command": shlex.join(words)}}
+    options |= {
+        "skip": ["geometry", *(["attacks"] * (target.suffix == ".onnx"))],
+        "overwrite": True,
+        "progress": not quiet,
+        "provenance": {"command": shlex.join(words)},
+    }
     folder = folder_of(str(target))
     measure(load_model(str(target), data=data), data, name=target.name, output=folder, **options)
     return folder
