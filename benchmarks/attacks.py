@@ -2,6 +2,8 @@
 
 `python benchmarks/attacks.py` times PGD. With a folder of CIFAR-10's test images, one subfolder a class, and pyautoattack,
 whose package holds the weights, it attacks a real model: `python benchmarks/attacks.py --data FOLDER --images 256`.
+`--parity small` or `--parity resnet18` compares AutoAttack with its authors' code on those images, image by image, with the
+quick judge beside both; `small` is trained against PGD first, on 2,000 pictures of the folder's training split.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,7 +20,7 @@ from torch.nn import functional as F
 import surefoot as sf
 from _timing import ratios
 from surefoot.allocator import keep_large_blocks
-from surefoot.attacks import evaluate, pgd
+from surefoot.attacks import AutoAttack, evaluate, fast_strong, pgd
 from surefoot.seeds import generator
 
 STEPS, COUNT = 7, 512
@@ -60,9 +63,7 @@ def cost(rounds: int) -> None:
 def real_model(folder: str, count: int, batch_size: int, seconds: float) -> None:
     """Clean, FGSM, PGD and AutoAttack on real images; the model is accurate, and was not trained to be robust."""
     model = resnet18().requires_grad_(False)
-    data = sf.load_data(folder, max_images=count)
-    batches = list(data.test.batches(256))
-    images, labels = torch.cat([b.images for b in batches]), torch.cat([b.labels for b in batches])
+    images, labels = pictures(folder, count)
     print(f"ResNet-18 of pyautoattack on {len(images)} CIFAR-10 test images, L-inf")
     print(f"  {'attack':20} {'accuracy':>9} {'success':>9} {'confidence':>11} {'ECE':>7} {'seconds':>8}")
     for name in ("clean", "fgsm", "pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong"):
@@ -76,6 +77,59 @@ def real_model(folder: str, count: int, batch_size: int, seconds: float) -> None
         print(f"  {name:20} {accuracy:9.1%} {success:9.1%} {sure:11.1%} {ece:7.1%} {took:8.1f}{open_ends}", flush=True)
 
 
+def pictures(folder: str, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Some test images, with their labels."""
+    batches = list(sf.load_data(folder, max_images=count).test.batches(256))
+    return torch.cat([b.images for b in batches]), torch.cat([b.labels for b in batches])
+
+
+def robust_net(folder: str, epochs: int) -> torch.nn.Module:
+    """small-resnet, trained against PGD at 8/255 with the library's own objective."""
+    some = next(iter(sf.load_data(folder).train.batches(2000, shuffle=generator("pictures"))))
+    images, labels = some.images, some.labels
+    net = sf.load_model("small-resnet", num_classes=10, image_size=32, seed=0)
+    objective, order = sf.objectives.AdversarialTraining(steps=4), generator("order")
+    optimiser = torch.optim.Adam(net.parameters(), 3e-3)
+    for _ in range(epochs):
+        net.train()
+        for rows in torch.randperm(len(images), generator=order).split(100):
+            optimiser.zero_grad()
+            objective(net, images[rows], labels[rows], generator=order).total.backward()
+            optimiser.step()
+    return net.eval()
+
+
+def parity(model: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor, eps: float, queries: int) -> None:
+    """Robust accuracy and processor time of ours, of theirs and of the quick judge, and where ours and theirs disagree."""
+    from pyautoattack.autoattack import AutoAttack as Theirs
+
+    model.requires_grad_(False)
+    began = time.process_time()
+    found = evaluate(model, images, labels, AutoAttack(eps, queries=queries))
+    ours, left = time.process_time() - began, found.clean.correct & found.attacked.correct
+    other = Theirs(model, eps=eps, norm="Linf", seed=0)
+    other.square.n_queries = queries
+    began = time.process_time()
+    points, _ = other.run_standard_evaluation(images.clone(), labels.clone())
+    theirs = time.process_time() - began
+    with torch.no_grad():
+        standing = torch.cat([model(part).argmax(1) for part in points.split(256)]) == labels
+    began = time.process_time()
+    quick = evaluate(model, images, labels, partial(fast_strong, eps=eps))
+    took = time.process_time() - began
+    clean = float(found.clean.correct.float().mean())
+    print(f"{len(images)} images, L-inf {255 * eps:g}/255, {queries} queries, clean accuracy {clean:.1%}")
+    for name, robust, seconds in (
+        ("ours", float(left.float().mean()), ours),
+        ("theirs", float(standing.float().mean()), theirs),
+        ("fast-strong", quick.robust_accuracy, took),
+    ):
+        print(f"  {name:12} robust {robust:6.1%} {seconds:8.1f} s  {seconds / theirs:5.2f}x")
+    print(f"  parts of ours: {found.share_of_parts}")
+    print(f"  only they broke {(left & ~standing).nonzero().flatten().tolist()}, ", end="")
+    print(f"only we broke {(~left & standing).nonzero().flatten().tolist()}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="Folder with CIFAR-10's test images")
@@ -83,8 +137,18 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=900, help="for each attack")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--parity", choices=["small", "resnet18"], help="Compare AutoAttack with its authors' code")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=5000, help="of Square")
+    parser.add_argument("--eps", type=float, default=8 / 255)
     given = parser.parse_args()
     keep_large_blocks()
+    if given.parity:
+        if not given.data:
+            parser.error("--parity needs --data")
+        net = resnet18() if given.parity == "resnet18" else robust_net(given.data, given.epochs)
+        parity(net, *pictures(given.data, given.images), given.eps, given.queries)
+        return
     cost(given.rounds)
     if given.data:
         real_model(given.data, given.images, given.batch, given.seconds)

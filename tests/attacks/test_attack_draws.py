@@ -14,13 +14,12 @@ from surefoot.objectives import TRADES, AdversarialTraining
 from surefoot.seeds import ImageDraws, generator
 
 INDICES = torch.tensor([70, 3, 41, 8, 1999, 0, 12])
-STILL = ("fgsm", "rays")  # they draw nothing
+STILL = ("fgsm", "fab", "rays")  # they draw nothing, FAB not without restarts
 DRAWING = {
     **{name: quick(name) for name in ATTACKS.names if name not in STILL and not name.startswith("autoattack")},
     "autoattack": AutoAttack(0.02, iterations=5, queries=20),
     "autoattack in L2": AutoAttack(0.2, "l2", iterations=5, queries=20),
     "autoattack in L1": AutoAttack(0.8, "l1", iterations=5),
-    "fab with restarts": partial(fab, eps=0.02, restarts=3, iterations=4),
     "square in L2": partial(square, eps=0.3, norm="l2", queries=300),
     "pgd in L2": partial(pgd, norm="l2", eps=0.5),
     "restarts": partial(pgd, eps=0.01, steps=2, restarts=4),
@@ -56,6 +55,14 @@ def test_an_image_is_attacked_alike_in_every_batch(name, case):
         assert (changed - whole).flatten(1).abs().amax(1).gt(1e-6).any()
     default = attack(net, images, labels, seed=3)
     assert torch.equal(default, attack(net, images, labels, seed=3, indices=torch.arange(len(images))))
+
+
+def test_restarts_of_fab_belong_to_the_image(case):
+    net, images, labels = case
+    attack = partial(fab, eps=0.01, restarts=3, iterations=3, seed=3)
+    whole = attack(net, images, labels, indices=INDICES)
+    parts = [attack(net, images[[row]], labels[[row]], indices=INDICES[[row]]) for row in range(len(images))]
+    assert (torch.cat(parts) - whole).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ATTACKS.names)

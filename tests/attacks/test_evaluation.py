@@ -187,7 +187,7 @@ def test_presets_are_the_papers():
     assert find_attack(partial(pgd, early_stop=False), early_stop=True).keywords["early_stop"] is False
     assert find_attack("autoattack", early_stop=True, eps="1/255", version="fast").version == "fast"
     with pytest.raises(
-        SurefootError, match="pgd-weak has its own budget and steps; options are for fgsm, pgd, autoattack, noise"
+        SurefootError, match="pgd-weak has its own budget and steps; options are for fgsm, pgd, autoattack, apgd, fab"
     ):
         find_attack("pgd-weak", early_stop=True, eps=0.1)
     with pytest.raises(UnknownName, match="Unknown option of pgd 'stepps'. Did you mean 'steps'?"):

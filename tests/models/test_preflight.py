@@ -69,7 +69,7 @@ def test_probabilities(model, sample):
     found = findings(Around(model, after=lambda x: x.softmax(1)), sample)
     assert list(found) == ["probabilities"]
     assert "all 200 images" in found["probabilities"].message
-    assert "from_probabilities" in found["probabilities"].advice
+    assert "--returns probabilities" in found["probabilities"].advice
     assert findings(Around(model, after=lambda x: x.log_softmax(1)), sample) == {}
     assert findings(Around(model, after=lambda x: x.sigmoid()), sample) == {}
 

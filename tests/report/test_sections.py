@@ -270,8 +270,8 @@ def test_thresholds_are_written_as_they_hold():
 def test_order_of_the_parts():
     names = [section.name for section in sections_of(one())]
     assert names == [
-        *("reliability", "corruptions", "attacks", "geometry", "classes"),
-        *("thresholds", "mistakes", "scores", "provenance"),
+        *("classes", "mistakes", "reliability", "thresholds", "corruptions", "attacks"),
+        *("scores", "geometry", "provenance"),
     ]
 
 

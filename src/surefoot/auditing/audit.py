@@ -32,7 +32,7 @@ from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
-from ..measurements.groups import check_groups, class_results, group_results
+from ..measurements.groups import check_groups, class_results, confusion, group_results
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.promises import replayed
@@ -43,8 +43,9 @@ from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
 from ..models.class_mapping import with_classes
 from ..models.classifier import pick_device
+from ..models.foreign import Normalised
 from ..models.observing import NoHead, evaluating, given_copies, head_of
-from ..models.preflight import CHANGED_INPUT, Finding, preflight, unknown_classes
+from ..models.preflight import CHANGED_INPUT, PROBABILITIES, Finding, preflight, unknown_classes
 from ..ood.checks import check_foreign
 from ..ood.foreign import foreign_sets
 from ..progress import duration
@@ -154,6 +155,8 @@ def audit(
     model = model.to(torch_device)
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data, class_names)
+    if any(finding.name == PROBABILITIES for finding in findings):  # scored as what they are
+        model = Normalised(model, 0.0, 1.0, data.channels, returns="probabilities")
     copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
     batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
     measured, left_out = possible_ones(measured, find_lacks(model, sample))
@@ -397,7 +400,7 @@ def assemble(
         groups=() if groups is None else group_results(clean, list(groups), seed),
         reliability=reliability(clean),
         predictions=clean,
-        figures={**figures, "geometry": drawn},
+        figures={**figures, "confusion": confusion(clean), "geometry": drawn},
         promises=replayed(context, table, judged_conditions(context, measurements)),
         measurements=own,
         **parts,

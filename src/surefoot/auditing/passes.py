@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -165,16 +164,10 @@ def standard(logits: torch.Tensor, batch: Batch, temperatures: torch.Tensor | No
 
 def image_names(context: Context, batch: Batch) -> list[str]:
     """The id of each image, the same on every machine: its path in the data, or a hash of its pixels."""
-    files = getattr(context.images, "files", None)
-    if files is not None:
-        return [relative_path(files, index) for index in batch.indices.tolist()]
+    if context.has_files:
+        return [str(context.file_of(index)) for index in batch.indices.tolist()]
     pixels = (batch.images * 255).round().to("cpu", torch.uint8).numpy()
     return [blake2b(image.tobytes(), digest_size=8).hexdigest() for image in pixels]
-
-
-def relative_path(files: Sequence[Path], index: int) -> str:
-    """Split, class and name of a file: what comes before them differs between machines."""
-    return "/".join(Path(files[index]).parts[-3:])
 
 
 def check_finite(logits: torch.Tensor) -> None:

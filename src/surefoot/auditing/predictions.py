@@ -14,7 +14,7 @@ from ..calibration.scoring import scores
 from ..errors import SurefootError, require
 from ..files import check_folder, inside, only_writer, remove
 from ..measurements.base import CLEAN, Rows
-from ..measurements.groups import class_results, group_results
+from ..measurements.groups import class_results, confusion, group_results
 from ..measurements.pictures import temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.summaries import columns_of
@@ -69,7 +69,11 @@ def audit_predictions(
         groups=() if groups is None else group_results(predictions, list(groups), seed),
         reliability=reliability(predictions),
         predictions=predictions,
-        figures={"temperatures": temperature_grid(predictions, fitted), "geometry": {"logits": logit_points(rows)}},
+        figures={
+            "confusion": confusion(predictions),
+            "temperatures": temperature_grid(predictions, fitted),
+            "geometry": {"logits": logit_points(rows)},
+        },
     )
     if output is not None:
         with only_writer(output):

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("surefoot")
 Part = dict[str, Rows]  # rows by condition
-FOLDER = "table"
+FOLDER, PREDICTIONS = "table", "predictions.csv"
+FORMULA = tuple("=+-@\t\r")
 PLAN = b"surefoot.plan"
 TYPES = {"int32": pa.int32(), "bool": pa.bool_(), "float32": pa.float32()}
 
@@ -193,3 +194,21 @@ def write_table(path: str | Path, output: str | Path, condition: str | None = No
         else:
             frame.to_parquet(beside, index=False)
     return len(frame)
+
+
+def write_predictions(folder: str | Path, classes: Sequence[str]) -> Path | None:
+    """`predictions.csv` in the folder of an audit: the file, label, answer and confidence of each image; if it has a table.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe before it.
+    """
+    if table_in(Path(folder)) is None:
+        return None
+    frame = read_table(folder, CLEAN)[["image", "label", "predicted", "correct", "confidence"]]
+    for column in ("label", "predicted"):
+        frame[column] = [classes[number] if number < len(classes) else number for number in frame[column]]
+    for column in ("image", "label", "predicted"):
+        frame[column] = [f"'{text}" if text[:1] in FORMULA else text for text in frame[column].astype(str)]
+    output = Path(folder) / PREDICTIONS
+    with replacing(output) as beside:
+        frame.to_csv(beside, index=False)
+    return output

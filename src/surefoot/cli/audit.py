@@ -13,6 +13,7 @@ import typer
 from ..auditing.audit import audit as measure
 from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
+from ..auditing.table import write_predictions
 from ..data.collection import SPLITS
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, printable
@@ -181,7 +182,8 @@ def parse_groups(given: str, of: Split | Predictions) -> list[str]:
 def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict: bool = False) -> None:
     """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
     plain = read_audit(folder)
-    page = write_page(folder / "report.html", [plain], assets=assets)
+    predictions = write_predictions(folder, plain["subject"]["classes"])
+    page = write_page(folder / "report.html", [plain], assets=assets, predictions=predictions and predictions.name)
     fatal = [finding for finding in plain["preflight"] if finding["severity"] == FATAL]
     for finding in plain["preflight"]:
         line = printable(f"! {finding['message']} {finding['advice']}")

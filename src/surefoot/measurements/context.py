@@ -65,6 +65,15 @@ class Context:
     intervals: int = 1000  # bootstrap draws behind an interval; a study's intervals are over seeds, so it asks for none
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once`
 
+    @property
+    def has_files(self) -> bool:
+        return getattr(self.images, "files", None) is not None
+
+    def file_of(self, index: int) -> str | None:
+        """Split, class and name of an image's file, if it has one: what comes before them differs between machines."""
+        files = getattr(self.images, "files", None)
+        return None if files is None else "/".join(Path(files[index]).parts[-3:])
+
     def once(self, key: Any, compute: Callable[[], T]) -> T:
         """What `compute` gives, kept for whoever asks for the same key again."""
         if key not in self.kept:

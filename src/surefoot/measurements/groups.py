@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,6 +18,9 @@ from ..errors import NotFound, SurefootError, UnknownName, require
 from ..files import not_utf8
 from ..intervals import wilson
 from ..types import Estimate, Predictions
+
+PAIRS = 20  # of classes that the page shows
+MOST_CLASSES = 30  # of a matrix that the eye can read
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,19 @@ def class_results(predictions: Predictions, names: Sequence[str]) -> tuple[Class
             )
         )
     return tuple(results)
+
+
+def confusion(predictions: Predictions) -> dict[str, Any]:
+    """How often each class is taken for each other, for the page: all of it for a few classes, else the commonest mistakes.
+
+    A pair is a label, an answer and how many images have both.
+    """
+    count = predictions.num_classes
+    matrix = (predictions.labels * count + predictions.classes).bincount(minlength=count * count).view(count, count)
+    mistaken = matrix.clone().fill_diagonal_(0).flatten()
+    order = mistaken.argsort(descending=True, stable=True)[:PAIRS]
+    pairs = [[int(at) // count, int(at) % count, int(mistaken[at])] for at in order if mistaken[at]]
+    return {"pairs": pairs, "matrix": matrix.tolist() if count <= MOST_CLASSES else None}
 
 
 def share(correct: int, count: int) -> Estimate | None:

@@ -95,6 +95,7 @@ class Pictures(Measurement):
         for row in self.mistakes(context).tolist():
             index = int(context.indices[row])
             said: dict[str, Any] = {"label": int(clean.labels[row]), "answer": int(clean.classes[row]), "index": index}
+            said["file"] = context.file_of(index)
             mistakes.append({**said, "picture": pictures[str(index)], "confidence": round(float(clean.confidences[row]), 4)})
         rows = context.rows(self.max_images)
         indices = [int(index) for index in context.indices[rows]]

@@ -21,7 +21,7 @@ from .classifier import per_channel
 from .observing import evaluating
 
 BATCH = 64
-CHANGED_INPUT = "changed-input"
+CHANGED_INPUT, PROBABILITIES = "changed-input", "probabilities"
 SMALL = 64  # px, the longer side up to which a stem is judged
 STATISTICS = {
     "ImageNet's mean and std (0.485, 0.456, 0.406 and 0.229, 0.224, 0.225)": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -222,8 +222,8 @@ def probabilities(logits: Logits) -> Finding | None:
     if not (bool(((logits >= 0) & (logits <= 1)).all()) and bool(((sums - 1).abs() < 1e-3).all())):
         return None
     low, high = (float(v) for v in sums.aminmax())
-    message = f"The outputs of all {len(logits)} images lie in [0, 1] and sum to 1 ({low:.4f} to {high:.4f}): not logits."
-    return Finding("probabilities", message, "Remove the softmax, or use Predictions.from_probabilities.", FATAL)
+    message = f"The outputs of all {len(logits)} images lie in [0, 1] and sum to 1 ({low:.4f} to {high:.4f}): probabilities."
+    return Finding(PROBABILITIES, message, "They are scored as such; say so with --returns probabilities.", NOTE)
 
 
 def changed_input(model: nn.Module, images: Images) -> Finding | None:

@@ -140,11 +140,18 @@ def threshold_words(row: Audit) -> str:
         return str(row["notes"][0])
     if not row["coverage"]["value"]:
         return f"No confidence is high enough for an error rate of {few_percent(row['wanted_risk'])}."
-    usable = [threshold(value) for value in row["thresholds"] if value <= 1]
-    missing = "" if len(usable) == len(row["thresholds"]) else " (none holds for the other half)"
-    bound = f"{' or '.join(dict.fromkeys(usable))} confidence on{missing}"
+    if row.get("deploy") is not None:
+        bound = f"{threshold(row['deploy'])} confidence on"
+    else:
+        usable = [threshold(value) for value in row["thresholds"] if value <= 1]
+        missing = "" if len(usable) == len(row["thresholds"]) else " (none holds for the other half)"
+        bound = f"{' or '.join(dict.fromkeys(usable))} confidence on{missing}"
     decided, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
     said = f"Let it decide by itself from {bound}: that is {decided} of the images, {wrong} of them wrong."
+    if row["risk"]["value"] > row["wanted_risk"]:
+        said += (
+            f" That is more than the {few_percent(row['wanted_risk'])} that were wanted: on these images the wish is not met."
+        )
     if row.get("confidence") is None:  # audits of older versions observed a threshold and promised nothing
         return said
     return f"{said} At most {few_percent(row['wanted_risk'])} are promised, with probability {rounded(row['confidence'])}."

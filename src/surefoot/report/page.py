@@ -45,11 +45,13 @@ def render_page(
     differences: Sequence[dict[str, Any]] = (),
     notes: Sequence[str] = (),
     assets: str = "inline",
+    predictions: str | None = None,
 ) -> str:
     """The page as text: script and style inside, nothing fetched.
 
     `differences` are paired differences between models, {name, first, second, value, low, high, real}, and `notes` say what to
-    know about them. With `assets` "beside", plotly's script is expected next to the page instead of inside it.
+    know about them. With `assets` "beside", plotly's script is expected next to the page instead of inside it. `predictions` is
+    the name of a file next to the page that has all of them.
     """
     from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
@@ -80,6 +82,7 @@ def render_page(
         differences=differences,
         notes=notes,
         sections=sections,
+        predictions=predictions,
         data=safe_json(data),
         scripts=OWN_SCRIPTS,
         beside=SCRIPT if assets == "beside" else None,
@@ -94,6 +97,7 @@ def write_page(
     differences: Sequence[dict[str, Any]] = (),
     notes: Sequence[str] = (),
     assets: str = "inline",
+    predictions: str | None = None,
 ) -> Path:
     """Write the page of audits, or of the folders that hold them, and say where it is.
 
@@ -101,7 +105,7 @@ def write_page(
     """
     path = Path(path)
     contents = [audit if isinstance(audit, dict) else read_audit(audit) for audit in audits]
-    text = render_page(contents, differences=differences, notes=notes, assets=assets)
+    text = render_page(contents, differences=differences, notes=notes, assets=assets, predictions=predictions)
     if assets == "beside":
         write_script(path.parent / SCRIPT)
     write_text(path, text)

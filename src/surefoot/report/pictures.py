@@ -17,7 +17,7 @@ from .study_figures import figure_drawings
 from .study_page import render_study
 
 FORMATS = (".html", ".svg", ".png")
-WIDTH, HEIGHT = 480, 420  # of a panel, in pixels
+WIDTH, HEIGHT = 480, 450  # of a panel, in pixels
 ACROSS = 4  # panels in a row at most
 LETTERS = 62  # of a title in a panel at most
 
@@ -67,10 +67,10 @@ def pictures(drawings: Sequence[Drawing], format: str) -> list[bytes]:
     shown = []
     for each in drawings:
         figure = go.Figure(each.figure)
-        above = {"text": escape(shortened(each.title)), "font": {"size": 13}, "y": 0.97, "yanchor": "top"}
-        legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 10}}
+        above = {"text": escape(shortened(each.title)), "font": {"size": 13}, "y": 0.99, "yanchor": "top"}
+        legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 9}}
         white = {"paper_bgcolor": "white", "plot_bgcolor": "white", "template": "plotly_white"}
-        margin = {"l": 60, "r": 30, "t": 90, "b": 60}
+        margin = {"l": 60, "r": 30, "t": 120, "b": 60}
         figure.update_layout(title=above, legend=legend, margin=margin, width=WIDTH, height=HEIGHT, **white)
         shown.append(figure)
     with tempfile.TemporaryDirectory() as folder:

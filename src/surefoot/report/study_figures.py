@@ -110,7 +110,7 @@ def profile_of(table: Points) -> list[Named]:
     panels: dict[str, dict[str, dict[str, Bar]]] = {}
     for row in table["rows"]:
         key = dict(zip(table["axes"], row["key"], strict=True))
-        places = {}
+        places: dict[str, Bar] = {}
         for column, cell in zip(table["columns"], row["cells"], strict=True):
             if cell is not None:
                 places[column["name"].rpartition(".")[2].replace("_", " ")] = (cell["mean"], None)

@@ -147,8 +147,9 @@ def temperature_words(audit: Audit) -> list[str]:
 
 
 def temperatures(audit: Audit) -> str:
-    """The fitted temperatures in words: one, or two where each half was fitted on the other."""
-    return " and ".join(f"{value:.2f}" for value in audit["temperature"]["temperatures"])
+    """The temperature to use, in words; audits of older versions know only those of the halves."""
+    scaling = audit["temperature"]
+    return " and ".join(f"{value:.2f}" for value in ([scaling["deploy"]] if scaling.get("deploy") else scaling["temperatures"]))
 
 
 def worst_corruption(audit: Audit) -> tuple[str, float]:

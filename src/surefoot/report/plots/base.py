@@ -140,3 +140,23 @@ def coordinates(points: Sequence[Sequence[float | None]]) -> dict[str, list[floa
 def transposed(grid: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Plotly's rows are the second coordinate; the grid's are the first."""
     return [list(row) for row in zip(*grid, strict=True)]
+
+
+def confusion_figure(matrix: Sequence[Sequence[int]], names: Sequence[str]) -> go.Figure:
+    """Shares of each class's images by the answer they got; empty classes have none."""
+    shares = [[count / sum(row) if sum(row) else 0.0 for count in row] for row in matrix]
+    labels = [f"{number} {escape(name)}" if names.count(name) > 1 else escape(name) for number, name in enumerate(names)]
+    figure = new_figure("answer", "class", height=max(320, 110 + 26 * len(names)))
+    figure.add_heatmap(
+        x=labels,
+        y=labels,
+        z=shares,
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, "rgba(0,114,178,0)"], [0.02, "rgba(0,114,178,0.12)"], [1, COLOURS[0]]],
+        hovertemplate="%{y} taken for %{x}: %{z:.1%}<extra></extra>",
+        showscale=False,
+    )
+    figure.update_yaxes(autorange="reversed", type="category", automargin=True)
+    figure.update_xaxes(type="category", automargin=True)
+    return figure

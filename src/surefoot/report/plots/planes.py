@@ -39,14 +39,16 @@ def plane_figure(result: dict[str, Any], path: dict[str, Any] | None = None, ang
     else:
         add_solids(figure, result, colours)
     shade = [colours[label] for label in result["labels"]]
-    scatter(**coordinates(result["features"]), mode="markers", marker={"color": shade, "size": 5}, name="features")
+    scatter(
+        **coordinates(result["features"]), mode="markers", marker={"color": shade, "size": 5 if flat else 3}, name="features"
+    )
     for key, name, symbol in MARKS:
         factor = 1.0 if key == "means" else drawn_factor(result[key], extent)
         symbol = symbol if flat else "diamond" if symbol == "triangle-up" else symbol
         for numbers, note in groups(result, key):
             points = [[None if value is None else factor * value for value in result[key][number]] for number in numbers]
             mine = [colours[number] for number in numbers]
-            marker = {"symbol": symbol, "size": 10, "color": mine, "line": {"color": "black", "width": 1}}
+            marker = {"symbol": symbol, "size": 10 if flat else 4, "color": mine, "line": {"color": "black", "width": 1}}
             remarks = ", ".join(filter(None, [note, f"drawn x {factor:.3g}" if factor != 1 else ""]))
             scatter(**coordinates(points), mode="markers", marker=marker, name=f"{name} ({remarks})" if remarks else name)
     for number in range(len(path["labels"]) if path else 0):

@@ -18,9 +18,9 @@ def sections_of(models: Sequence[Model]) -> list[Section]:
     from .promises import promises_section
     from .provenance import measurements_section, provenance_section
 
-    order: list[Callable[[Sequence[Model]], Section | None]] = [
-        *(reliability_section, corruptions_section, attacks_section, promises_section, foreign_section, geometry_section),
-        *(measurements_section, classes_section, groups_section, thresholds_section, mistakes_section, scores_section),
+    order: list[Callable[[Sequence[Model]], Section | None]] = [  # by what a person acts on; what only explains comes last
+        *(classes_section, groups_section, mistakes_section, reliability_section, thresholds_section, corruptions_section),
+        *(promises_section, attacks_section, foreign_section, measurements_section, scores_section, geometry_section),
         provenance_section,
     ]
     return [section for build in order if (section := build(models)) is not None]

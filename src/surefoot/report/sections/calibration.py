@@ -7,7 +7,7 @@ from typing import Any
 
 from ...metrics import PREDICTIONS, SHARE
 from ..advice import threshold_words
-from ..words import threshold
+from ..words import Audit, threshold
 from .base import Model, Section
 
 BAND = "ece_if_calibrated"  # two numbers, which stand beside ECE on its card
@@ -43,7 +43,7 @@ def grids(model: Model) -> dict[str, Any]:
 def thresholds_section(models: Sequence[Model]) -> Section | None:
     """A row for each wanted error rate and model."""
     rows = [
-        {"model": model.name, "words": threshold_words(row), "bounds": [threshold(each) for each in row["thresholds"]], **row}
+        {"model": model.name, "words": threshold_words(row), "bounds": bounds(row), **row}
         for model in models
         for row in model.audit.get("thresholds", ())
     ]
@@ -52,6 +52,11 @@ def thresholds_section(models: Sequence[Model]) -> Section | None:
     promised = any(row.get("confidence") is not None for row in rows)
     values = {"rows": rows, "several": len(models) > 1, "promised": promised}
     return Section("thresholds", "When should it ask a person?", values)
+
+
+def bounds(row: Audit) -> list[str]:
+    """The threshold to use; those of the halves where there is no such one."""
+    return [threshold(each) for each in ([row["deploy"]] if row.get("deploy") is not None else row["thresholds"])]
 
 
 def scores_section(models: Sequence[Model]) -> Section:

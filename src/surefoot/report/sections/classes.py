@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...metrics import find
-from .base import Model, Section
+from ..figures import Drawing, drawing
+from .base import Model, Section, owner
 from .corruptions import class_name
 
+CONFUSION = (
+    "Share of the images of each class (rows) that got each answer (columns): the diagonal is right, and a dark field beside "
+    "it is a habit."
+)
 SHOWN = 20  # rows shown before the reader opens the rest
 
 
@@ -32,8 +37,38 @@ def classes_section(models: Sequence[Model]) -> Section | None:
         return None
     columns, rows = one_model(having[0]) if len(having) == 1 else several_models(having)
     data = {"classes": {"columns": [vars(column) for column in columns], "rows": rows}} if len(rows) > SHOWN else {}
-    values = {"columns": columns, "rows": rows[:SHOWN], "count": len(rows), "models": having}
-    return Section("classes", "Which classes it knows least", values, data=data)
+    confused = [{"model": model.name, "pairs": confused_pairs(model)} for model in having if wide_confusion(model)]
+    values = {"columns": columns, "rows": rows[:SHOWN], "count": len(rows), "models": having, "confused": confused}
+    return Section("classes", "Which classes it knows least", values, confusion_drawings(having), data)
+
+
+def wide_confusion(model: Model) -> bool:
+    """Whether there are too many classes for a matrix, and some are confused."""
+    points = model.audit["points"].get("confusion") or {}
+    return bool(points.get("pairs")) and points.get("matrix") is None
+
+
+def confused_pairs(model: Model) -> list[dict[str, Any]]:
+    """The pairs of classes that are confused most, by name."""
+    known = model.audit["subject"].get("classes") or []
+    pairs = model.audit["points"]["confusion"]["pairs"]
+    return [{"label": class_name(known, a), "answer": class_name(known, b), "images": images} for a, b, images in pairs]
+
+
+def confusion_drawings(models: Sequence[Model]) -> tuple[Drawing, ...]:
+    """What each class was taken for, of every model with few classes."""
+    from ..plots.base import confusion_figure
+
+    drawn = []
+    for index, model in enumerate(models):
+        matrix = (model.audit["points"].get("confusion") or {}).get("matrix")
+        if matrix:
+            known = model.audit["subject"].get("classes") or []
+            figure = confusion_figure(matrix, [class_name(known, number) for number in range(len(matrix))])
+            drawn.append(
+                drawing(f"confusion-{index}", f"What each class was taken for{owner(model, models)}", CONFUSION, figure)
+            )
+    return tuple(drawn)
 
 
 def one_model(model: Model) -> tuple[list[Column], list[list[Any]]]:

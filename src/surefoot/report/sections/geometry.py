@@ -252,7 +252,9 @@ def geometry_section(models: Sequence[Model]) -> Section:
     notes = [(model.name, note) for model in models for note in model.audit["geometry"].get("notes", ())]
     inside = (*feature_drawings(models), *layer_drawings(models), *margin_drawings(models))
     drawings = (*inside, *curvature_drawings(models), *bound_drawings(models))
-    return Section("geometry", "Why: the geometry behind it", {"rows": rows, "notes": notes, "models": models}, drawings)
+    folded = all(model.audit["subject"].get("depth") == "quick" for model in models)  # few images: to look up, not to act on
+    values = {"rows": rows, "notes": notes, "models": models, "folded": folded}
+    return Section("geometry", "Why: the geometry behind it", values, drawings)
 
 
 def measured(model: Model) -> dict[str, Any]:

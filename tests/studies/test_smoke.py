@@ -1,0 +1,29 @@
+"""Every study that comes with the package, at smoke scale, to its end, with its figures."""
+
+import json
+import re
+
+import pytest
+
+from surefoot.studies.reading import read_study, study_names
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """One folder for all, so that a cell that several studies share is trained once."""
+    return tmp_path_factory.mktemp("smoke")
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("name", study_names())
+def test_study_runs_to_its_end(surefoot, place, name):
+    folder = ("--results", place / "results", "--work", place / "work", "--threads", 1)
+    done = surefoot("study", "run", name, *folder, "--page", place / f"{name}.html")
+    assert done.code == 0, done.err
+    assert "cells are finished" not in done.out  # which is said only of a table that lacks some
+    page = (place / f"{name}.html").read_text()
+    drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, flags=re.S)[1])["figures"]
+    for figure in read_study(name, "smoke").figures:
+        own = [each for key, each in drawn.items() if key.startswith(f"{figure.lower().replace(' ', '-')}-")]
+        assert own, figure
+        assert all(each["data"] for each in own), figure
