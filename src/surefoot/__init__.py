@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .auditing.unlabelled import monitor
     from .data.loading import load_data
     from .models.classifier import Classifier
+    from .models.ensembles import Ensemble, MonteCarloDropout, TestTimeAugmentation
     from .models.exporting import export
     from .models.foreign import adapt
     from .models.loading import load_model
@@ -38,13 +39,19 @@ _HOME = {
     "write_page": "report.page",
     "export": "models.exporting",
     "Classifier": "models.classifier",
+    "Ensemble": "models.ensembles",
+    "MonteCarloDropout": "models.ensembles",
+    "TestTimeAugmentation": "models.ensembles",
     "Predictions": "types",
 }
 _ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "ood", "views"]
 
 __all__ = [
     "Classifier",
+    "Ensemble",
+    "MonteCarloDropout",
     "Predictions",
+    "TestTimeAugmentation",
     "__version__",
     "adapt",
     "attacks",

@@ -30,6 +30,7 @@ from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, group_results
+from ..measurements.members import several_in
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.promises import replayed
@@ -118,6 +119,8 @@ def audit(
         raise UnknownName("engine", engine, ENGINES)
     chosen = find_depth(depth)
     measured = labelled(chosen, measure, corruptions, attacks)
+    if several_in(model) is not None and "members" not in measured:
+        measured["members"] = check_measure("members", {})
     if foreign and "foreign" not in measured:
         measured["foreign"] = check_measure("foreign", {})
     for risk in risks:

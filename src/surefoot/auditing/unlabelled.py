@@ -20,7 +20,7 @@ from ..measurements.context import Context
 from ..measurements.foreign import AUDITED, KNOWN, Seen, joined, seen_of
 from ..measurements.space import space_head
 from ..models.classifier import pick_device
-from ..ood.detectors import OF_LOGITS, Detector, fit_known, head_in
+from ..ood.detectors import NAMES, OF_LOGITS, Detector, fit_known, head_in
 from ..ood.foreign import ForeignSet, opened_set
 from ..ood.known import load_known
 from ..storage import SUFFIXES, load_unlabelled, read_arrays
@@ -224,7 +224,8 @@ def inner_logits(kept: dict[str, torch.Tensor], head: Any, able: bool) -> torch.
 def best_score(audit: dict[str, Any], features: bool) -> str:
     """The score of the largest mean AUROC over the foreign sets of the audit, among those that can be computed here."""
     sets = (audit.get("foreign") or {}).get("sets") or {}
-    names = [str(name) for found in sets.values() for name in found["scores"] if features or name in OF_LOGITS]
+    able = NAMES if features else tuple(OF_LOGITS)
+    names = [str(name) for found in sets.values() for name in found["scores"] if name in able]
     if not names:
         return "energy"
 
