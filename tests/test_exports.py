@@ -11,8 +11,8 @@ import pytest
 import surefoot as sf
 
 PUBLIC = {
-    "surefoot": "Classifier Predictions adapt audit audit_predictions compare export fit load_data load_model load_run"
-    " write_page",
+    "surefoot": "Classifier Predictions SurefootError adapt audit audit_predictions compare export fit load_data load_model"
+    " load_run write_page",
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Mixup CutMix AugMix MaCS MaCSAugMix MAGNMA Discriminative"
     " Stability NoisyOnly CleanAndNoisy DiverseNoise RandomSelfEnsemble AdversarialTraining TRADES Objective balanced_weights",
     "surefoot.corruptions": "corrupt NAMES CBAR CBAR_CIFAR COMMON15 EXTRA4 FAMILIES PAPERS4 write corrupted open_copies"

@@ -9,7 +9,7 @@ import surefoot
 
 SOURCE = Path(surefoot.__file__).parent
 SHARED = [
-    *("version", "errors", "files", "allocator", "schemas", "registry", "keys", "seeds", "intervals"),
+    *("version", "errors", "files", "limits", "lifelines", "allocator", "schemas", "registry", "keys", "seeds", "intervals"),
     *("types", "plain", "storage", "progress", "metrics", "cluster"),
 ]
 ROOMS = [

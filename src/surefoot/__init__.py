@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .auditing.predictions import audit_predictions
     from .auditing.unlabelled import monitor
     from .data.loading import load_data
+    from .errors import SurefootError
     from .models.classifier import Classifier
     from .models.ensembles import Ensemble, MonteCarloDropout, TestTimeAugmentation
     from .models.exporting import export
@@ -43,6 +44,7 @@ _HOME = {
     "MonteCarloDropout": "models.ensembles",
     "TestTimeAugmentation": "models.ensembles",
     "Predictions": "types",
+    "SurefootError": "errors",
 }
 _ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "ood", "views"]
 
@@ -51,6 +53,7 @@ __all__ = [
     "Ensemble",
     "MonteCarloDropout",
     "Predictions",
+    "SurefootError",
     "TestTimeAugmentation",
     "__version__",
     "adapt",

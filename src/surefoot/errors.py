@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
+from reprlib import Repr
+
+SHORT = Repr()
+SHORT.maxstring = SHORT.maxother = 200
+SHORT.maxlist = SHORT.maxtuple = SHORT.maxdict = SHORT.maxset = 12
 
 
 class SurefootError(ValueError):
@@ -57,4 +62,14 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def require(condition: bool, argument: str, rule: str, value: object) -> None:
     """Raise the standard one-line error unless `condition` holds."""
     if not condition:
-        raise SurefootError(f"{argument} must be {rule}, got {value!r}.")
+        raise SurefootError(f"{argument} must be {rule}, got {shown(value)}.")
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, but no more of it than a line takes: a file may hold one that is very large."""
+    return SHORT.repr(value)
+
+
+def printable(text: str) -> str:
+    """Text without what a terminal would obey: a name may hold such codes."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)

@@ -7,23 +7,29 @@ may have made them. A link in the place of a file is replaced, not written throu
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import secrets
 import shutil
 import socket
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import NotFound, SurefootError
+from .limits import check_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
+LOCK = ".lock"
 PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{16}\.part")
 
 
@@ -98,6 +104,50 @@ def inside(folder: str | Path, *names: str) -> Path:
     return path
 
 
+def check_folder(path: str | Path | None, argument: str = "output") -> None:
+    """Refuse a place for a folder that is a file, or below one."""
+    for place in () if path is None else (Path(path), *Path(path).parents):
+        if place.exists() and not place.is_dir():
+            raise SurefootError(f"{argument} must be a folder, and '{place}' is a file.")
+
+
+@contextmanager
+def only_writer(folder: str | Path) -> Iterator[None]:
+    """This process alone writes to a folder, which is made if need be; a second one is refused.
+
+    The lock goes with its process, however that ends. Folders that were made and stayed empty are removed again.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = Path(folder)
+    check_folder(folder)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    path = inside(folder, LOCK)
+    lock = FileLock(path)
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.acquire(blocking=False)
+            while not path.exists():  # the one before us removed it between our opening and our locking it
+                lock.release()
+                lock.acquire(blocking=False)
+        except Timeout as error:
+            raise SurefootError(
+                f"Another process is writing to '{folder}': wait until it has ended, or choose another output."
+            ) from error
+        except OSError as error:
+            raise SurefootError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(PermissionError):  # Windows removes no file that is open, and keeps it
+                path.unlink(missing_ok=True)
+            lock.release()
+        for place in made:
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
+
+
 def write_text(path: str | Path, text: str) -> None:
     with replacing(path) as beside:
         beside.write_text(text, encoding="utf-8")
@@ -125,9 +175,48 @@ def read_json(kind: str, path: str | Path) -> Any:
     """The content of a JSON file; `kind` names it in the error when it is missing or broken."""
     text = read_text(kind, path)
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
         raise SurefootError(f"{kind} '{path}' is not valid JSON: {error}.") from error
+
+
+def refuse_constant(name: str) -> None:
+    """Python reads NaN and Infinity; JSON has none, and we write none."""
+    raise ValueError(f"{name} is no number")
+
+
+def read_arrays(path: str | Path) -> dict[str, Any]:
+    """The arrays of an `.npz` by name; their headers are read first, and what would not fit into memory is refused."""
+    import numpy as np
+
+    try:
+        check_memory(f"The arrays of '{path}'", claimed_bytes(path))
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
+    except SurefootError:
+        raise
+    except (ValueError, OSError, TypeError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {reason}.") from error
+    except (zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError) as error:  # as numpy and zipfile raise them
+        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
+
+
+def claimed_bytes(path: str | Path) -> int:
+    """What the headers of an `.npz` claim that its arrays take, and what its entries claim to unpack to, the larger."""
+    from numpy.lib import format as npy
+
+    arrays = unpacked = 0
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            unpacked += entry.file_size
+            if entry.filename.endswith(".npy"):
+                with archive.open(entry) as file:
+                    version = npy.read_magic(file)
+                    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+                    shape, _, kind = header(file)
+                arrays += math.prod(map(int, shape)) * kind.itemsize
+    return max(arrays, unpacked)
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from operator import index
 
 Key = int | str
+LARGEST = 2**63 - 1  # seed that is taken from a user
 
 
 def derive(*keys: Key) -> int:

@@ -6,6 +6,7 @@ The one table for the page, the terminal, the tables of studies, comparisons and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,11 @@ def amount(label: str, better: int, meaning: str, digits: int = 3, unit: str = "
 PREDICTIONS: dict[str, Metric] = {  # of a model's predictions; the page lists the scores in this order
     "accuracy": share("accuracy", UP, "right predictions"),
     "top5": share("top-5 accuracy", UP, "right class among the five most probable"),
+    "balanced_accuracy": share("balanced accuracy", UP, "mean over classes of how often each is recognised"),
+    "macro_f1": share("macro F1", UP, "mean over classes of F1, which falls by misses and by false alarms"),
+    "matthews": amount("Matthews correlation", UP, "of answers and labels; 0 for an answer that does not look, 1 is perfect"),
+    "chance": share("chance", NEITHER, "accuracy of the best answer without looking: the commonest class, or 1 in K"),
+    "commonest_share": share("commonest answer", NEITHER, "images for which the model gives its commonest answer"),
     "ece": share("ECE", DOWN, "mean gap between confidence and accuracy over 15 bins of equal width"),
     "signed_error": share("confidence - accuracy", NEITHER, "mean confidence minus accuracy; above 0 is overconfident"),
     "debiased_ece": share("debiased ECE", DOWN, "ECE without the share that chance alone would show"),
@@ -127,7 +133,11 @@ COUNTS: dict[str, Metric] = {
     "images": amount("images", NEITHER, "that this was measured on", 0),
     "draws": amount("draws", NEITHER, "of the noise", 0),
     "taken_for_images": amount("images taken for it", NEITHER, "that were taken for that class", 0),
+    "fatal": amount("fatal findings", DOWN, "of the checks before the audit: no number can be believed", 0),
+    "warning": amount("warnings", DOWN, "of the checks before the audit: some numbers are doubtful", 0),
+    "note": amount("notes", NEITHER, "of the checks before the audit", 0),
     "unfinished": amount("unfinished", NEITHER, "images on which the attack ran out of steps or time", 0),
+    "queries": amount("queries", DOWN, "how often an attack asked the model about an image, on average", 0),
     "certified_images": amount("certified images", NEITHER, "that were certified", 0),
     "relative": amount("step cost", DOWN, "time of a training step relative to cross-entropy (macs Tab. 9)", 2),
     "milliseconds": amount("step", DOWN, "time of a training step", 1, "ms"),
@@ -384,6 +394,25 @@ def of_path(path: str) -> Metric:
     words = [word for word in path.split(".") if word not in ENDS]
     known = [word for word in words if word in METRICS or word in IN_AUDITS]
     return find(known[-1] if known else words[-1])
+
+
+UNIT_RANGE = {
+    *("accuracy", "top5", "ece", "adaptive_ece", "classwise_ece", "smooth_ece", "rms", "max_error", "auroc", "aurc"),
+    *("ece_if_calibrated", "ece_before", "scaled_ece", "confidence", "precision", "coverage", "risk", "wanted_risk"),
+    *("clean_accuracy", "error", "robust_accuracy", "success_rate", "threshold"),
+}
+NOT_NEGATIVE = {"nll", "brier", "temperature", *COUNTS}
+
+
+def range_of(path: str) -> tuple[float, float]:
+    """Between which ends the number at a path of an audit can lie, as far as that is known from its name."""
+    words = [word for word in path.split(".") if word not in ENDS and not word.isdigit()]
+    name = IN_AUDITS.get(words[-1], words[-1]) if words and words[0] != "measurements" else ""
+    if name in UNIT_RANGE:
+        return 0.0, 1.0
+    if name == "signed_error":
+        return -1.0, 1.0
+    return (0.0, math.inf) if name in NOT_NEGATIVE else (-math.inf, math.inf)
 
 
 def facts(path: str) -> Metric:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import types
 import typing
@@ -13,10 +14,12 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
-from .errors import SurefootError, UnknownName
+from .errors import SurefootError, UnknownName, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # plain values only
+MOST_PARTS = 100_000  # of a YAML file
 SPELLINGS = {"optimizer": "optimiser"}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+\.?\d*))?\s*")
 
@@ -33,9 +36,34 @@ def parse_number(value: Any) -> Any:
 def parse_value(text: str) -> Any:
     """The value after the `=` of `--set name=value`, read as YAML."""
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SurefootError(f"'{text}' is not a value: {str(error).splitlines()[0]}.") from error
+        return load_yaml(text)
+    except ValueError as error:
+        raise SurefootError(f"'{text}' is not a value: {error}.") from error
+
+
+def load_yaml(text: str) -> Any:
+    """The content of YAML that is data; a ValueError says in a line what is wrong.
+
+    Names that stand for other parts may make a few letters very large: their size is counted before anybody walks them.
+    """
+    try:
+        content = yaml.load(text, Loader=LOADER)  # the safe one, in C where there is one
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError((str(error).splitlines() or ["it is nested too deeply"])[0]) from error
+    if size_of(content, {}) > MOST_PARTS:
+        raise ValueError(f"it has more than {MOST_PARTS:,} parts, by names that stand for others")
+    return content
+
+
+def size_of(content: Any, known: dict[int, float]) -> float:
+    """How many parts there are once every name is replaced by what it stands for; without end for one that holds itself."""
+    if not isinstance(content, dict | list | tuple | set):
+        return 1
+    if id(content) not in known:
+        known[id(content)] = math.inf  # while it is being counted
+        parts = [*content.keys(), *content.values()] if isinstance(content, dict) else content
+        known[id(content)] = 1 + sum(size_of(part, known) for part in parts)
+    return known[id(content)]
 
 
 @cache
@@ -80,7 +108,7 @@ def check_options(
         where = ".".join([section, str(first["loc"][0])] if first["loc"] else [section])
         if first["type"] == "missing":
             raise SurefootError(f"{where} must be given.") from error
-        raise SurefootError(f"{where}: {first['msg'].lower()}, got {first['input']!r}.") from error
+        raise SurefootError(f"{where}: {first['msg'].lower()}, got {shown(first['input'])}.") from error
 
 
 def british(options: Mapping[str, Any]) -> dict[str, Any]:

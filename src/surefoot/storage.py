@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import csv
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,8 @@ import torch
 from torch import Tensor
 
 from .errors import NotFound, SurefootError, UnknownName
-from .files import not_utf8, read_json, read_tensors, replacing, write_json, write_tensors
+from .files import not_utf8, read_arrays, read_json, read_tensors, replacing, write_json, write_tensors
+from .limits import check_limit
 from .types import Predictions
 
 CHUNK_BYTES = 2**25  # of logits in one chunk
@@ -168,7 +167,7 @@ def load_unlabelled(path: str | Path) -> Predictions:
     path = Path(path)
     if not path.is_file() or path.suffix not in (".npz", ".safetensors"):
         return StoredPredictions(path).load()
-    tensors = read_arrays(path) if path.suffix == ".npz" else read_tensors("predictions", path)
+    tensors = plain_tensors(path) if path.suffix == ".npz" else read_tensors("predictions", path)
     scores = tensors.get("logits", tensors.get("probabilities"))
     if scores is not None and "labels" not in tensors:
         tensors["labels"] = torch.zeros(len(scores), dtype=torch.long)
@@ -176,15 +175,15 @@ def load_unlabelled(path: str | Path) -> Predictions:
 
 
 def read_npz(path: Path) -> Predictions:
-    return named_predictions(read_arrays(path), path)
+    return named_predictions(plain_tensors(path), path)
 
 
-def read_arrays(path: Path) -> dict[str, Tensor]:
-    """Arrays by name, which are read whole."""
+def plain_tensors(path: Path) -> dict[str, Tensor]:
+    """The arrays of an `.npz` by name, which are read whole."""
+    arrays = read_arrays(path)
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
-    except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    except TypeError as error:  # text, dates
         raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
 
 
@@ -212,7 +211,9 @@ def read_rows(path: Path) -> Iterator[Predictions]:
         if set(scored) != set(wanted):
             unfit = ", ".join(sorted(set(scored) - set(wanted)) or scored)
             raise SurefootError(f"'{path}' must have each of {wanted[0]} to {wanted[-1]} once; {unfit} does not fit.")
-        columns = [names.index(name) for name in wanted]
+        check_limit("SUREFOOT_MAX_CLASSES", f"'{path}' has classes:", len(scored))
+        place = {name: number for number, name in enumerate(names)}
+        columns = [place[name] for name in wanted]
         rows = max(1, CHUNK_BYTES // (len(columns) * 64))  # a number in a list of Python's takes more than in a tensor
         first = True
         while True:
@@ -220,13 +221,13 @@ def read_rows(path: Path) -> Iterator[Predictions]:
             if not block and not first:
                 return
             first = False
-            said = [row[names.index("label")].strip() for row in block if len(row) > names.index("label")]
+            said = [row[place["label"]].strip() for row in block if len(row) > place["label"]]
             if named := next((label for label in said if not NUMBER.fullmatch(label)), None):
                 raise SurefootError(f"'{path}': labels must be whole numbers from 0, got '{named}'.")
             try:
                 scores = torch.tensor([[float(row[k]) for k in columns] for row in block], dtype=torch.float64)
-                labels = torch.tensor([int(row[names.index("label")]) for row in block], dtype=torch.long)
-                indices = [int(row[names.index("index")]) for row in block] if "index" in names else None
+                labels = torch.tensor([int(row[place["label"]]) for row in block], dtype=torch.long)
+                indices = [int(row[place["index"]]) for row in block] if "index" in names else None
             except (ValueError, IndexError) as error:
                 raise SurefootError(f"'{path}' has a row that does not fit its names: {error}.") from error
             tensors = {

@@ -13,6 +13,7 @@ from torch import Tensor
 from .errors import NotFiniteScores, SurefootError, require
 from .intervals import Estimate as Estimate
 
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 Images: TypeAlias = Tensor  # float in [0, 1], batch x channels x height x width
 Labels: TypeAlias = Tensor  # int64, batch
 Logits: TypeAlias = Tensor  # float, batch x classes
@@ -72,12 +73,14 @@ class Predictions:
     def from_logits(
         cls, logits: Logits, labels: Labels, features: Features | None = None, indices: Tensor | None = None
     ) -> Predictions:
-        logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
-        check_scores("logits", logits)
-        for name, given in (("features", features), ("indices", indices)):
-            if given is not None:
-                require(len(given) == len(logits), name, f"one for each of {len(logits)} images", len(given))
-        return cls(logits, check_labels(labels, logits.shape[1], len(logits)), features, indices)
+        return cls(torch.as_tensor(logits), torch.as_tensor(labels), features, indices)
+
+    def __post_init__(self) -> None:
+        check_scores("logits", self.logits)
+        for name in ("features", "indices"):
+            if (given := getattr(self, name)) is not None:
+                require(len(given) == len(self.logits), name, f"one for each of {len(self.logits)} images", len(given))
+        object.__setattr__(self, "labels", check_labels(self.labels, self.logits.shape[1], len(self.logits)))
 
     @classmethod
     def from_probabilities(
@@ -156,7 +159,7 @@ def check_scores(argument: str, scores: Tensor) -> None:
     """Refuse anything but finite numbers, images x classes, for two classes at least."""
     require(scores.ndim == 2, argument, "images x classes", tuple(scores.shape))
     require(scores.shape[1] >= 2, argument, "images x classes with at least 2 classes", tuple(scores.shape))
-    require(scores.is_floating_point(), argument, "floating point", scores.dtype)
+    require(scores.dtype in FLOATS, argument, "floating point of 16, 32 or 64 bits", scores.dtype)
     if len(scores):
         low, high = scores.aminmax(dim=1)
         bad = int((~(low.isfinite() & high.isfinite())).sum())
@@ -165,6 +168,8 @@ def check_scores(argument: str, scores: Tensor) -> None:
             raise NotFiniteScores(
                 f"{argument} must be finite; {bad} of {len(scores)} images have NaN or infinity (first: {first})."
             )
+        largest = max(float(high.max()), -float(low.min()))
+        require(largest <= torch.finfo(torch.float32).max, argument, "within single precision", largest)
 
 
 def finite_logits(logits: Logits) -> Logits:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -33,6 +35,9 @@ def pictures(count=12, side=8, seed=0):
 
 
 def quick(name):
-    """An attack by name; AutoAttack with fewer iterations and queries."""
+    """An attack by name, with fewer iterations and queries where it has any."""
     found = ATTACKS.load(name)
-    return replace(found, iterations=5, queries=20) if isinstance(found, AutoAttack) else found
+    if isinstance(found, AutoAttack):
+        return replace(found, iterations=5, queries=20)
+    known = inspect.signature(found).parameters
+    return partial(found, **{option: few for option, few in (("iterations", 5), ("queries", 20)) if option in known})

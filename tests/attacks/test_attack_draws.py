@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 import torch
-from attack_nets import pictures, small_net
+from attack_nets import pictures, quick, small_net
 
-from surefoot.attacks import AutoAttack, evaluate, kl_pgd, masking_signs, noise, pgd, security_curve, transfer
+from surefoot.attacks import AutoAttack, evaluate, fab, kl_pgd, masking_signs, noise, pgd, security_curve, square, transfer
 from surefoot.attacks.norms import Ball
 from surefoot.attacks.presets import ATTACKS
 from surefoot.errors import SurefootError
@@ -14,9 +14,14 @@ from surefoot.objectives import TRADES, AdversarialTraining
 from surefoot.seeds import ImageDraws, generator
 
 INDICES = torch.tensor([70, 3, 41, 8, 1999, 0, 12])
-OURS = [name for name in ATTACKS.names if not isinstance(ATTACKS.load(name), AutoAttack)]
+STILL = ("fgsm", "rays")  # they draw nothing
 DRAWING = {
-    **{name: ATTACKS.load(name) for name in OURS if name != "fgsm"},
+    **{name: quick(name) for name in ATTACKS.names if name not in STILL and not name.startswith("autoattack")},
+    "autoattack": AutoAttack(0.02, iterations=5, queries=20),
+    "autoattack in L2": AutoAttack(0.2, "l2", iterations=5, queries=20),
+    "autoattack in L1": AutoAttack(0.8, "l1", iterations=5),
+    "fab with restarts": partial(fab, eps=0.02, restarts=3, iterations=4),
+    "square in L2": partial(square, eps=0.3, norm="l2", queries=300),
     "pgd in L2": partial(pgd, norm="l2", eps=0.5),
     "restarts": partial(pgd, eps=0.01, steps=2, restarts=4),
     "early stop": partial(pgd, eps=0.02, restarts=3, early_stop=True),
@@ -53,17 +58,18 @@ def test_an_image_is_attacked_alike_in_every_batch(name, case):
     assert torch.equal(default, attack(net, images, labels, seed=3, indices=torch.arange(len(images))))
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", ATTACKS.names)
 def test_a_measured_attack_does_not_depend_on_batches(name, case):
     """Through `evaluate`, which attacks only what is right and drops what is broken."""
     net, images, labels = case
     labels = labels.clone()
     labels[1] = (labels[1] + 1) % 5
-    results = [evaluate(net, images, labels, name, batch_size=size, seed=2, indices=INDICES) for size in (256, 4, 1)]
+    attack = quick(name)
+    results = [evaluate(net, images, labels, attack, batch_size=size, seed=2, indices=INDICES) for size in (256, 4, 1)]
     for other in results[1:]:
         assert torch.allclose(other.attacked.logits, results[0].attacked.logits, atol=1e-5)
     order = torch.arange(len(images)).flip(0)
-    turned = evaluate(net, images[order], labels[order], name, seed=2, indices=INDICES[order])
+    turned = evaluate(net, images[order], labels[order], attack, seed=2, indices=INDICES[order])
     assert torch.allclose(turned.attacked.logits, results[0].attacked.logits[order], atol=1e-5)
 
 

@@ -299,7 +299,7 @@ def test_holm_by_hand():
     def item(z):
         return Difference("x", "a", "b", z, z - 1.959964, z + 1.959964, True, 1)
 
-    assert item(2.5).probability == pytest.approx(0.012419, rel=1e-4)
+    assert item(2.5).distance == pytest.approx(2.5 / 1.959964)
     assert [d.real for d in with_real([item(2.5)])] == [True]
     assert [d.real for d in with_real([item(2.5)] * 10)] == [False] * 10
     assert [d.real for d in with_real([item(2.5), item(4.0), *[item(0.1)] * 8])] == [False, True, *[False] * 8]
@@ -307,6 +307,33 @@ def test_holm_by_hand():
     assert [d.real for d in with_real(stepped)] == [True, True, True]
     unknown = Difference("x", "a", "b", 1.0, -math.inf, math.inf, False, 1)
     assert not with_real([unknown])[0].real
+
+
+def test_the_interval_shown_is_the_one_of_the_verdict():
+    """Widths by hand: 1 - 0.05 / 3 two-sided is 2.3940 deviations, 1 - 0.05 / 2 is 2.2414; after a failure its width stays."""
+
+    def item(name, z):
+        return Difference(name, "a", "b", z, z - 1.959964, z + 1.959964, True, 1)
+
+    found = with_real([item("x", 2.6), item("y", 2.2), item("z", -2.1)])
+    assert [d.real for d in found] == [True, False, False]
+    assert found[0].adjusted == pytest.approx((2.6 - 2.3940, 2.6 + 2.3940), abs=1e-4)
+    assert found[1].adjusted == pytest.approx((2.2 - 2.2414, 2.2 + 2.2414), abs=1e-4)
+    assert found[2].adjusted == pytest.approx((-2.1 - 2.2414, -2.1 + 2.2414), abs=1e-4)
+    draw = np.random.default_rng(0)
+    for _ in range(50):
+        many = [Difference("x", "a", "b", v, v - a, v + b, True, 1) for v, a, b in draw.normal(1, 1, (8, 3)).__abs__()]
+        assert all(d.real == (not d.adjusted[0] <= 0 <= d.adjusted[1]) for d in with_real(many))
+
+
+def test_a_primary_number_is_not_corrected(pair):
+    found = by_name(compare(pair, primary=["nll"]))
+    assert found["nll"].primary
+    assert found["nll"].adjusted == pytest.approx((found["nll"].low, found["nll"].high))
+    assert not found["ece"].primary
+    assert found["ece"].adjusted[0] < found["ece"].low
+    with pytest.raises(SurefootError, match="Unknown number to compare 'acuracy'. Did you mean 'accuracy'"):
+        compare(pair, primary=["acuracy"])
 
 
 def test_scores_of_a_real_audit_are_its_own(digits, tmp_path):

@@ -1,5 +1,6 @@
-"""Rules, names, directions, cautious ends, errors that say what to do, and the three formats."""
+"""Rules, names, directions, cautious ends, errors that say what to do, and the formats."""
 
+import json
 import os
 import subprocess
 import sys
@@ -272,3 +273,33 @@ def test_a_baseline_of_other_damage_or_classes_is_refused():
     before["subject"]["classes"] = ["x"]
     with pytest.raises(SurefootError, match="classes with one of 1"):
         judge([parse_rule("accuracy: no worse than b")], audit, {"b": before})
+
+
+def test_slack_is_in_the_unit_of_the_number():
+    """NLL is 0.4 here: by 0.01 it may rise to 1.01 times the old value, and no further."""
+    for old, expected in ((0.4 / 1.0101, False), (0.4 / 1.0099, True), (0.4, True)):
+        before = small.audit()
+        before["calibration"]["nll"] = small.number(old)
+        assert holds("nll: no worse than old.json by 0.01", baselines={"old.json": before}) == expected
+
+
+def test_the_worst_class_the_worst_group_and_findings():
+    audit = small.audit()
+    audit["classes"] = [{"name": str(k), "images": 9, "accuracy": small.number(0.9 - 0.1 * k)} for k in range(3)]
+    audit["classes"].append({"name": "empty", "images": 0, "accuracy": None})
+    audit["groups"] = [{"name": name, "images": 9, "accuracy": small.number(value)} for name, value in (("a", 0.6), ("b", 0.8))]
+    audit["preflight"] = [{"name": "x", "message": "m", "advice": "a", "severity": each} for each in ("fatal", "note", "fatal")]
+    assert holds("worst_class.accuracy > 0.69", audit)
+    assert not holds("worst_class.accuracy > 0.71", audit)
+    assert not holds("worst_group.accuracy > 0.61", audit)
+    assert not holds("preflight.fatal == 0", audit)
+    assert holds("preflight.fatal == 2", audit)
+    assert holds("preflight.warning == 0", audit)
+
+
+def test_as_json():
+    rules = [parse_rule("ece < 0.03"), parse_rule("accuracy > 0.95")]
+    read = json.loads(FORMATS["json"]("m", judge(rules, small.audit())))
+    assert (read["name"], read["holds"], [row["holds"] for row in read["rules"]]) == ("m", False, [True, False])
+    first = {key: read["rules"][0][key] for key in ("name", "sign", "bound", "judged", "holds", "value")}
+    assert first == {"name": "calibration.ece", "sign": "<", "bound": 0.03, "judged": 0.02, "holds": True, "value": 0.02}

@@ -21,7 +21,7 @@ def test_table_words_and_json(surefoot, audits, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     found = surefoot("compare", "a", "b/audit.json")
     assert (found.code, found.err) == (0, "")
-    assert "macs minus ce, 95 % intervals" in found.out
+    assert "macs minus ce, with the intervals that the verdict uses" in found.out
     lines = {line.split("  ")[0].strip(): line for line in found.out.splitlines()}
     assert "worse" in lines["NLL"]
     assert "cannot tell" in lines["accuracy, %"]

@@ -24,7 +24,7 @@ def expected(data, name, severity, seed=0):
 
 def test_arrays_hold_what_corrupt_gives(data, tmp_path):
     folder = write(data, tmp_path / "out", names=NAMES, seed=3, progress=False)
-    wanted = [*(f"{n}.npy" for n in NAMES), "copies.json", "labels.npy", ".lock"]
+    wanted = [*(f"{n}.npy" for n in NAMES), "copies.json", "labels.npy"]
     assert sorted(path.name for path in folder.iterdir()) == sorted(wanted)
     count = len(data.test)
     for name in NAMES:

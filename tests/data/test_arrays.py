@@ -67,7 +67,7 @@ def test_resized(tmp_path, images):
         (lambda a: a.update(labels=a["labels"] - 1), "labels must be in 0 to 2, got -1 to 2"),
         (lambda a: a.update(class_names=np.array(["a"])), "labels must be in 0 to 0, got 0 to 3"),
         (lambda a: a.update(images=a["images"][:0], labels=a["labels"][:0]), "images must be at least one"),
-        (lambda a: a.update(labels=np.array([{}] * 60, dtype=object)), "is not a .npz of plain arrays"),
+        (lambda a: a.update(labels=np.array([{}] * 60, dtype=object)), "is not an .npz of plain arrays"),
     ],
 )
 def test_bad_arrays(tmp_path, images, change, message):

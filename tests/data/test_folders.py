@@ -288,7 +288,7 @@ class TestBadInput:
 
     def test_neither_folder_nor_npz(self, tmp_path):
         (tmp_path / "data.txt").touch()
-        with pytest.raises(SurefootError, match="is neither a folder nor a .npz file"):
+        with pytest.raises(SurefootError, match="is neither a folder nor a .npz or .csv file"):
             sf.load_data(str(tmp_path / "data.txt"))
 
 

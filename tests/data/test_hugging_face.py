@@ -12,7 +12,7 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.data.dataset import Dataset
-from surefoot.data.hugging_face import name_and_column
+from surefoot.data.hugging_face import name_parts
 from surefoot.errors import SurefootError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the reader's own dependencies
@@ -176,8 +176,31 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         sf.load_data(f"hfds/{tmp_path / 'nowhere'}", root=str(tmp_path / "cache"))
 
 
-def test_name_and_column() -> None:
-    assert name_and_column("hfds/uoft-cs/cifar100:fine_label") == ("uoft-cs/cifar100", "fine_label")
-    assert name_and_column("hfds/uoft-cs/cifar10") == ("uoft-cs/cifar10", None)
-    assert name_and_column("hfds/C:/pets") == ("C:/pets", None)
-    assert name_and_column("hfds/C:\\pets") == ("C:\\pets", None)
+def test_name_parts() -> None:
+    assert name_parts("hfds/uoft-cs/cifar100:fine_label") == ("uoft-cs/cifar100", ["fine_label"], None)
+    assert name_parts("hfds/uoft-cs/cifar100:plain:fine_label@test") == ("uoft-cs/cifar100", ["plain", "fine_label"], "test")
+    assert name_parts("hfds/uoft-cs/cifar10@test[:10]") == ("uoft-cs/cifar10", [], "test[:10]")
+    assert name_parts("hfds/uoft-cs/cifar10") == ("uoft-cs/cifar10", [], None)
+    assert name_parts("hfds/C:/pets") == ("C:/pets", [], None)
+    assert name_parts("hfds/C:\\pets") == ("C:\\pets", [], None)
+    assert name_parts("hfds/a@b/pets") == ("a@b/pets", [], None)
+
+
+def test_a_named_split_is_the_test_set(folders: tuple[str, str]) -> None:
+    """`@SPLIT` takes that split alone, whatever it is called, also a slice of it."""
+    name, cache = folders
+    data = sf.load_data(f"{name}@train", root=cache)
+    assert (len(data.train), len(data.test)) == (0, 90)
+    assert len(sf.load_data(f"{name}@test[:4]", root=cache).test) == 4
+    with pytest.raises(SurefootError, match="cannot be opened.*nothing"):
+        sf.load_data(f"{name}@nothing", root=cache)
+
+
+def test_a_configuration_is_told_from_a_column(folders: tuple[str, str]) -> None:
+    """A word behind a colon is a configuration where the data set has one of that name, else a column."""
+    name, cache = folders
+    plain = sf.load_data(name, root=cache)
+    named = sf.load_data(f"{name}:default", root=cache)
+    both = sf.load_data(f"{name}:default:label", root=cache)
+    assert torch.equal(named.test.images, plain.test.images)
+    assert torch.equal(both.test.labels, plain.test.labels)

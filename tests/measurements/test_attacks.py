@@ -136,12 +136,26 @@ def test_transfer_trains_its_surrogate_where_its_own_cell_finds_it(context, tmp_
         row(context, "transfer", surrogates={"other": other})
 
 
-@pytest.mark.parametrize("name", ["attacks", "cosine-attacks"])
-def test_a_row_has_every_attack_that_it_is_named_for(name, context, monkeypatch):
-    """An audit leaves AutoAttack out where it is not installed; a row without it would be taken for a whole one."""
-    monkeypatch.setattr(attacks, "find_spec", lambda _: None)
-    with pytest.raises(SurefootError, match=r"surefoot\[autoattack\]"):
-        row(context, name, names=["fgsm", "autoattack-weak"], max_images=10)
+class Unseen(torch.nn.Module):
+    """The same answers, out of sight of autograd."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, images):
+        with torch.no_grad():
+            return self.model(images)
+
+
+def test_a_model_without_gradients_is_attacked_by_its_scores_and_labels(context):
+    blind = replace(context, model=Unseen(context.model), kept={})
+    found = measure(blind, build("attacks", {"names": ["fgsm", "noise"], "max_images": 6}), "attacks")
+    assert list(found.values) == ["noise", "square", "rays"]
+    assert found.notes == (attacks.NO_GRADIENT,)
+    curve = measure(blind, build("security-curve", {"max_images": 6}), "security-curve")
+    assert (curve.values, curve.notes) == ((), (attacks.NO_CURVE,))
+    assert build("security-curve", {}).numbers(curve) == {}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from surefoot.errors import SurefootError
-from surefoot.models.preflight import other_inputs, preflight
+from surefoot.models.foreign import Normalised
+from surefoot.models.preflight import USUAL, other_inputs, preflight
 
 MEAN = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1)
 STD = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1)
@@ -68,7 +69,7 @@ def test_probabilities(model, sample):
     found = findings(Around(model, after=lambda x: x.softmax(1)), sample)
     assert list(found) == ["probabilities"]
     assert "all 200 images" in found["probabilities"].message
-    assert "from_probabilities" in found["probabilities"].advice
+    assert "--returns probabilities" in found["probabilities"].advice
     assert findings(Around(model, after=lambda x: x.log_softmax(1)), sample) == {}
     assert findings(Around(model, after=lambda x: x.sigmoid()), sample) == {}
 
@@ -127,8 +128,12 @@ def test_constant(sample):
 @pytest.mark.parametrize(
     ("before", "words", "advice"),
     [
-        (lambda z: z * STD + MEAN, "first normalised with ImageNet's mean", "outside the model"),
-        (lambda z: z * 0.5 + 0.5, "first normalised with mean 0.5 and std 0.5", "outside the model"),
+        (
+            lambda z: z * STD + MEAN,
+            "when they are normalised with ImageNet's mean",
+            "--mean 0.485,0.456,0.406 --std 0.229,0.224,0.225",
+        ),
+        (lambda z: z * 0.5 + 0.5, "when they are normalised with mean 0.5 and std 0.5", "--mean 0.5 --std 0.5"),
         (lambda x: (x - MEAN) / STD, "with ImageNet's mean and std .* is undone", "twice"),
         (lambda x: (x - 0.5) / 0.5, "with mean 0.5 and std 0.5 is undone", "twice"),
         (lambda x: x / 255, "multiplied by 255", "0 to 255"),
@@ -142,14 +147,30 @@ def test_normalisation(model, sample, before, words, advice):
     assert advice in found["normalisation"].advice
 
 
-@pytest.mark.parametrize("channels", [1, 3, 4])
-def test_other_inputs_undo_each_other(channels):
-    pixels = torch.rand(2, channels, 4, 4)
-    for once, undone in zip(other_inputs(channels)[0:4:2], other_inputs(channels)[1:4:2], strict=True):
-        normalised = pixels * once.scale + once.shift
-        assert torch.allclose(normalised * undone.scale + undone.shift, pixels, atol=1e-6)
-    assert torch.allclose(other_inputs(3)[0].scale, 1 / STD)
-    assert torch.allclose(other_inputs(3)[0].shift, -MEAN / STD)
+@pytest.mark.parametrize("own", [(0.0, 1.0), (0.5, 0.5), (MEAN, STD)])
+def test_other_inputs_replace_the_normalisation(own):
+    """What the module sees of the changed pixels is what the other normalisation would give it."""
+    pixels = torch.rand(2, 3, 4, 4)
+    by_name = {other.how: other for other in other_inputs(3, *(torch.as_tensor(each) for each in own))}
+    for name, (mean, std) in USUAL.items():
+        wanted = (pixels - torch.tensor(mean).view(1, -1, 1, 1)) / torch.tensor(std).view(1, -1, 1, 1)
+        other = by_name.get(f"when they are normalised with {name}")
+        if other is None:  # the model's own
+            assert torch.allclose((pixels - own[0]) / own[1], wanted, atol=1e-5)
+        else:
+            assert torch.allclose((pixels * other.scale + other.shift - own[0]) / own[1], wanted, atol=1e-4)
+    assert torch.allclose((pixels * by_name["when they are multiplied by 255"].scale) / own[1], 255 * pixels, atol=1e-3)
+
+
+@pytest.mark.parametrize(("wrong", "flag"), [((0.5, 0.5), "0.485,0.456,0.406"), ((0.0, 1.0), "0.485,0.456,0.406")])
+def test_a_wrong_normalisation_is_found_whatever_it_is(model, sample, wrong, flag):
+    """A net that was trained on ImageNet's statistics, wrapped with others."""
+    inner = Around(model, lambda z: z * STD + MEAN)
+    found = findings(Normalised(inner, *wrong, channels=3).eval(), sample)
+    assert list(found) == ["normalisation"]
+    assert f"--mean {flag}" in found["normalisation"].advice
+    assert found["normalisation"].severity == "fatal"
+    assert findings(Normalised(inner, MEAN.flatten().tolist(), STD.flatten().tolist(), channels=3).eval(), sample) == {}
 
 
 def test_class_order(model, sample):

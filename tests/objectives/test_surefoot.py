@@ -56,7 +56,7 @@ def test_value_against_the_formula(stride, smoothing):
 
 def test_its_view_is_augmix_then_noise_of_a_random_level(images):
     net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
-    terms = Surefoot(noise_std=0.3, consistency_weight=0)(net, images, LABELS, generator=generator(3))
+    terms = Surefoot(noise_std=0.3, smoothing=0)(net, images, LABELS, generator=generator(3))
     draws = generator(3)
     changed = GaussianNoise((0.0, 0.3))(AugMixChains(3, 3)(images, draws), draws)
     assert terms.total.item() == pytest.approx(F.cross_entropy(net(changed), LABELS).item(), rel=1e-5)
@@ -65,13 +65,16 @@ def test_its_view_is_augmix_then_noise_of_a_random_level(images):
 def test_limits(images):
     net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
     same = {"view": lambda x, generator=None: x}
-    assert torch.allclose(Surefoot(**same)(net, images, LABELS).total, CrossEntropy()(net, images, LABELS).total)
+    assert torch.allclose(
+        Surefoot(smoothing=0, consistency_weight=1, **same)(net, images, LABELS).total,
+        CrossEntropy()(net, images, LABELS).total,
+    )
     smooth = LabelSmoothing(0.1)(net, images, LABELS).total
     assert torch.allclose(Surefoot(smoothing=0.1, **same)(net, images, LABELS).total, smooth)
     noisy = [
         objective(net, images, LABELS, generator=generator(0)).total
         for objective in (
-            Surefoot(consistency_weight=0, view={"name": "noise", "std": 0.1}),
+            Surefoot(smoothing=0, view={"name": "noise", "std": 0.1}),
             NoisyOnly(0.1),
         )
     ]

@@ -190,6 +190,15 @@ def made_up(name: str = "mine", classes: tuple[str, ...] = ("cat", "dog"), **mor
         },
         "preflight": [],
         "calibration": scores(),
+        "recognition": {
+            "balanced_accuracy": number(0.84),
+            "macro_f1": number(0.83),
+            "matthews": number(0.8),
+            "chance": 0.5,
+            "majority": classes[0],
+            "commonest_answer": classes[0],
+            "commonest_share": 0.55,
+        },
         "temperature": {
             "fitted_on": "the calibration split",
             "images": 100,

@@ -53,7 +53,7 @@ def test_names_are_escaped_everywhere():
     audit["corruptions"]["families"][NASTY] = audit["corruptions"]["families"].pop("noise")
     audit["points"]["mistakes"][0]["picture"] = '"><script>alert(1)</script>'
     differences = [
-        {"name": NASTY, "first": NASTY, "second": NASTY, "value": 0.1, "low": 0.0, "high": 0.2, "real": True, "better": 1}
+        {"name": NASTY, "first": NASTY, "second": NASTY, "value": 0.1, "adjusted": [0.0, 0.2], "real": True, "better": 1}
     ]
     body = without_plotly(render_page([audit, audit], differences=differences))
     assert NASTY not in body
@@ -95,8 +95,8 @@ def test_one_page_for_several(found):
             "first": "mine",
             "second": "theirs",
             "value": -0.05,
-            "low": -0.07,
-            "high": -0.03,
+            "adjusted": [-0.07, -0.03],
+            "primary": True,
             "real": True,
             "better": 1,
         },
@@ -105,8 +105,7 @@ def test_one_page_for_several(found):
             "first": "mine",
             "second": "theirs",
             "value": 0.01,
-            "low": -0.02,
-            "high": 0.04,
+            "adjusted": [-0.02, 0.04],
             "real": False,
             "better": -1,
         },
@@ -114,6 +113,7 @@ def test_one_page_for_several(found):
     page = render_page([found, made_up("theirs")], differences=differences)
     assert "<title>Surefoot audit: mine and theirs</title>" in page
     assert "theirs minus mine" in page
+    assert "ECE (primary)" in page
     assert re.findall(r"not distinguishable|<strong>better</strong>", page) == [
         "<strong>better</strong>",
         "not distinguishable",

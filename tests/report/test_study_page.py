@@ -83,3 +83,26 @@ def test_what_robustness_costs():
     assert points["marker"]["color"] == [12, 3, 8]
     assert points["marker"]["size"] == [pytest.approx(10 + 18 * share) for share in (0.8, 1, 0)]
     assert trade_off_of({**table, "columns": [{"title": "a", "name": "a"}] * 4}) == []
+
+
+def test_a_reader_saves_a_figure_as_svg(table, browser, tmp_path):
+    page = browser.new_page(accept_downloads=True)
+    page.goto(write_study(tmp_path / "study.html", table).as_uri())
+    page.evaluate("surefoot.draw('differences-0')")
+    with page.expect_download() as saved:
+        page.evaluate("document.querySelector('#figure-differences-0 .modebar-btn').click()")
+    assert saved.value.suggested_filename == "differences-0.svg"
+    saved.value.save_as(tmp_path / "saved.svg")
+    assert "<svg" in (tmp_path / "saved.svg").read_text()[:200]
+    page.close()
+
+
+def test_figures_of_a_study_stand_on_its_page(table):
+    rows = [{"key": ["ce"], "cells": [cell(80.0)]}, {"key": [NASTY], "cells": [cell(82.0)]}]
+    shown = {"axes": ["method"], "columns": table["columns"][:1], "rows": rows, "baseline": "ce"}
+    drawn = {"place": "Figure 3", "title": NASTY, "paper": "macs", "notes": [], "options": {}}
+    page = render_study({**table, "figures": [{**drawn, "parts": [{"draw": "slopes", "table": shown}]}]})
+    found = json.loads(re.search(r'id="data">(.*?)</script>', page, flags=re.S)[1])["figures"]
+    assert found["figure-3-0"]["data"][0]["y"] == [80.0, 82.0]
+    assert "slopes" not in found  # the same is not drawn twice
+    assert '<h2 id="place-1-title">Figure 3 of macs: &lt;script&gt;' in page

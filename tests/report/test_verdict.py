@@ -252,6 +252,7 @@ def test_what_guesses_gets_no_praise(found):
     """A model at chance loses nothing by damage."""
     found["subject"]["classes"] = [str(k) for k in range(10)]
     found["calibration"] |= {"accuracy": number(0.1), "ece": number(0.02), "signed_error": number(0.02)}
+    found["recognition"] |= {"chance": 0.1}
     found["corruptions"]["mean_accuracy"] = number(0.1)
     for each in (*found["corruptions"]["cells"], *found["corruptions"]["families"].values()):
         each["accuracy"] = number(0.1)

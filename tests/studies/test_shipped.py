@@ -5,30 +5,67 @@ import timm
 import torchvision
 
 from surefoot.data.loading import DATASETS
+from surefoot.errors import SurefootError
 from surefoot.measurements.registry import check_measure
 from surefoot.models.building import MODELS
 from surefoot.studies.cells import cells_of, needs_root, only
 from surefoot.studies.layout import as_pair
+from surefoot.studies.papers import FAMILIES, NOT_COMPUTED, find_figure, places_of
 from surefoot.studies.reading import SCALES, read_study, study_names
 from surefoot.studies.rendering import is_beyond, published_apart
 from surefoot.studies.schema import AXES
 from surefoot.studies.setting import in_brackets
 from surefoot.training.recipes import Recipe
 
-PAPERS = {
-    "macs-table": range(1, 12),
-    "discriminative-table": range(1, 6),
-    "discriminative-figure": range(8, 12),
-    "magnma-table": range(1, 6),
-    "representation-table": range(1, 11),
+TABLES = {"macs": 11, "discriminative-noise": 5, "magnma": 5, "representation-space": 10}
+FIGURES = {"macs": 6, "discriminative-noise": 13, "magnma": 8, "representation-space": 25}
+COMPUTED = {
+    "macs": [1, 3, 4, 5, 6],
+    "discriminative-noise": [1, *range(8, 14)],
+    "magnma": [2, 3, 5, 6, 7, 8],
+    "representation-space": [*range(1, 8), *range(9, 26)],
 }
-OTHERS = ["main", "hyperparameters", "macs-wins", *(f"representation-figure{number}" for number in (3, 4, 7, 12, 25))]
-OTHERS += [*(f"discriminative-figure{number}-svhn" for number in (8, 9, 10)), "discriminative-figure11-cifar10"]
 
 
-def test_every_table_of_the_papers_is_there():
-    wanted = {f"{words}{number}" for words, numbers in PAPERS.items() for number in numbers} | set(OTHERS)
-    assert set(study_names()) == wanted
+@pytest.mark.parametrize("paper", TABLES)
+def test_every_table_and_figure_of_the_papers_is_there(paper):
+    """In order, each with its studies; a figure that is not computed has a reason, and one that is, is drawn by its study."""
+    places = places_of()[paper]
+    numbered = [*(f"Table {n}" for n in range(1, TABLES[paper] + 1)), *(f"Figure {n}" for n in range(1, FIGURES[paper] + 1))]
+    assert list(places) == numbered
+    without = {place for place, names in places.items() if not names}
+    computed = {f"Figure {number}" for number in COMPUTED[paper]}
+    assert without == {place for place in numbered if place.startswith("Figure")} - computed == set(NOT_COMPUTED[paper])
+    assert all(NOT_COMPUTED[paper].values())
+    for place in computed:
+        study, found = find_figure(f"{FAMILIES[paper]}-{place.lower().replace(' ', '')}")
+        assert (study in places[place], found) == (True, place)
+
+
+def test_every_study_has_its_place():
+    """A table or a figure of a paper, a section, or none for the comparison of all methods."""
+    listed = {name for places in places_of().values() for names in places.values() for name in names}
+    assert set(study_names()) - listed == {"main", "hyperparameters"}
+
+
+def test_figures_by_name():
+    assert find_figure("macs-figure4") == ("macs-table3", "Figure 4")
+    assert find_figure("discriminative-figure8") == ("discriminative-figure8", "Figure 8")
+    assert find_figure("discriminative-figure8-svhn") == ("discriminative-figure8-svhn", None)
+    assert find_figure("macs-table1") == ("macs-table1", None)
+    with pytest.raises(SurefootError, match=r"Figure 2 of macs is not computed: it is a diagram"):
+        find_figure("macs-figure2")
+    with pytest.raises(SurefootError, match="Unknown figure 'macs-figure7'. Did you mean 'macs-figure"):
+        find_figure("macs-figure7")
+    with pytest.raises(SurefootError, match="Unknown study 'mac-figure4'"):
+        find_figure("mac-figure4")
+
+
+def test_wins_at_the_native_size():
+    """The three data sets of 32 px, with the nets of the other study left as they are."""
+    native, enlarged = (read_study(name, "full") for name in ("macs-wins-32px", "macs-wins"))
+    assert set(native.data) == {"cifar10", "cifar100", "svhn"}
+    assert native.models == {label: {**section, "stem": "imagenet"} for label, section in enlarged.models.items()}
 
 
 THEIRS = {*timm.list_models(), *(f"torchvision/{name}" for name in torchvision.models.list_models())}
@@ -59,6 +96,8 @@ def test_study_is_valid(name, scale):
     assert study.same_setting <= (scale == "full")
     for label, options in study.measure.items():
         check_measure(label, options)
+    papers = places_of().get(study.paper or "", {})
+    assert all(name in papers[place] for place in study.figures)
 
 
 @pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").published])

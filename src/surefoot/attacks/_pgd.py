@@ -37,6 +37,7 @@ def fgsm(model: nn.Module, images: Images, labels: Labels, eps: float = 8 / 255)
 
 
 LOSSES = ("ce", "margin")
+STEEP = ("linf", "l2")  # in L1 the steepest step changes one pixel, which leads nowhere: apgd has wider ones
 Start = Callable[[Images], Images]
 Measure = Callable[[Rows, Logits], Tensor]  # one number for each of these images
 
@@ -69,7 +70,7 @@ def pgd(
     Starts are drawn for each image by (seed, image index), whatever its batch; `indices` are the images' indices in their data
     set (0, 1, ... if not given). A `generator` draws for the batch instead, anew at every call, as training does.
     """
-    ball = Ball(norm, eps)
+    ball = steep_ball(norm, eps)
     require(restarts >= 1, "restarts", "at least 1", restarts)
     require(restarts == 1 or random_start, "restarts", "1 without random_start", restarts)
     require(eot >= 1, "eot", "at least 1", eot)
@@ -101,6 +102,13 @@ def pgd(
             adversarial[rows[better]], value[rows[better]] = again[better], new_value[better]
             broken[rows] = new_broken
     return adversarial
+
+
+def steep_ball(norm: str, eps: float) -> Ball:
+    """A ball in which steps along the gradient lead somewhere."""
+    if norm not in STEEP:
+        raise UnknownName("norm", norm, STEEP)
+    return Ball(norm, eps)
 
 
 def aims(labels: Labels, count: int, loss: str) -> tuple[Measure, Measure]:
@@ -136,7 +144,7 @@ def kl_pgd(
     indices: Tensor | None = None,
 ) -> Images:
     """The point of the ball where D(p(x) || p(x')) is largest, sought as by `pgd` from a random start: at x it has no slope."""
-    ball = Ball(norm, eps)
+    ball = steep_ball(norm, eps)
     start = partial(ball.draw, source=sources("kl-pgd", len(images), generator, seed, indices)(slice(None)))
     with untouched(model):
         with torch.no_grad():

@@ -58,9 +58,9 @@ def transfer(
     """Attack every image on every surrogate, once, and show the result to every target.
 
     The attacks go on after the surrogate is wrong, since what has just crossed its boundary seldom crosses another's. (Only
-    AutoAttack cannot: it stops there, and leaves the images that the surrogate has wrong as they are.) With a folder the
-    adversarial images are kept there, under a name that stands for weights, attack, images and seed. `indices` are the images'
-    indices in their data set (0, 1, ... if not given), by which attacks draw.
+    AutoAttack and its parts cannot: they stop there, and leave the images that the surrogate has wrong as they are.) With a
+    folder the adversarial images are kept there, under a name that stands for weights, attack, images and seed. `indices` are
+    the images' indices in their data set (0, 1, ... if not given), by which attacks draw.
     """
     for name, value in (("images", images), ("surrogates", surrogates), ("targets", targets), ("attacks", attacks)):
         require(len(value) > 0, name, "at least one", 0)

@@ -30,7 +30,8 @@ class AttackResult:
     """Per-image outcome of an attack; the rates follow from it.
 
     `parts` names the attacks of an ensemble in their order, `broken_by` says for each image which of them broke it (-1: none),
-    and `finished` which images were broken or withstood all of them; None stands for all.
+    and `finished` which images were broken or withstood all of them; None stands for all. `queries` counts the images that went
+    through the model on behalf of the attack.
     """
 
     clean: Predictions
@@ -39,6 +40,7 @@ class AttackResult:
     parts: tuple[str, ...] = ()
     broken_by: Tensor | None = None
     finished: Tensor | None = None
+    queries: int = 0
 
     @property
     def broken(self) -> Tensor:
@@ -72,6 +74,12 @@ class AttackResult:
     def calibration(self) -> ReliabilityBins:
         """Confidence against accuracy under attack: its `ece` and `signed_error`, and the bins of the diagram."""
         return reliability(self.attacked)
+
+    @property
+    def queries_per_image(self) -> float:
+        """How often the model was asked, on average over the images that were attacked; 0 if none was."""
+        attacked = int(self.clean.correct.sum())
+        return self.queries / attacked if attacked else 0.0
 
     @property
     def share_of_parts(self) -> dict[str, int]:
@@ -126,7 +134,7 @@ def attempt(
     def tick(passes: int) -> None:
         bar.update(task, description=f"{said}, pass {passes}")
 
-    paced = Paced(model, seconds, tick) if seconds is not None or progress else model
+    paced, spent = Paced(model, seconds, tick), 0
     with bar:
         for index, (name, part) in enumerate(parts.items()):
             standing = (~finished).nonzero().flatten()
@@ -135,21 +143,24 @@ def attempt(
                 where = rows.to(images.device)
                 kept, ended = cache.read(index, number), True
                 if kept is None:
+                    asked = paced.queries
                     own = with_draws(part, seed, numbers[rows])
                     points, ended = run(own, paced, images[where], labels[where], (seed, name, number))
                     kept = {"images": points, "logits": logits_of(model, points, batch_size, seed)}
+                    kept["queries"] = torch.tensor(paced.queries - asked)
                     if ended:
                         cache.write(kept, index, number)
+                spent += int(kept.get("queries", 0))
                 adversarial[where], attacked[rows] = kept["images"].to(images), kept["logits"]
                 broken = attacked[rows].argmax(1) != before.labels[rows]
                 broken_by[rows[broken]] = index
                 if not ended:
                     finished[rows[broken]] = True
-                    return adversarial, stopped(result_of(before, attacked, parts, broken_by, finished), seconds)
+                    return adversarial, stopped(result_of(before, attacked, parts, broken_by, finished, spent), seconds)
                 tried[rows] += 1
                 finished[rows] = broken | (tried[rows] == len(parts))
                 bar.update(task, completed=int((tried + finished * before.correct * (len(parts) - tried)).sum()))
-    return adversarial, result_of(before, attacked, parts, broken_by, finished)
+    return adversarial, result_of(before, attacked, parts, broken_by, finished, spent)
 
 
 def with_draws(attack: Attack, seed: int, indices: Tensor) -> Attack:
@@ -174,12 +185,13 @@ def run(part: Attack, model: nn.Module, images: Images, labels: Labels, keys: tu
 
 
 def result_of(
-    before: Predictions, attacked: Tensor, parts: dict[str, Attack], broken_by: Tensor, finished: Tensor
+    before: Predictions, attacked: Tensor, parts: dict[str, Attack], broken_by: Tensor, finished: Tensor, queries: int
 ) -> AttackResult:
     names = tuple(name for name in parts if name)
     after = Predictions.from_logits(attacked, before.labels)
     by = broken_by if names else None
-    return AttackResult(before, after, parts=names, broken_by=by, finished=None if finished.all() else finished)
+    ends = None if finished.all() else finished
+    return AttackResult(before, after, parts=names, broken_by=by, finished=ends, queries=queries)
 
 
 def stopped(result: AttackResult, seconds: float | None) -> AttackResult:

@@ -48,7 +48,8 @@ def evaluate(
 class CurvePoint:
     """What is left at one budget; `eps` is None for an attack whose budget belongs to its name.
 
-    Accuracy has its interval over images; `unfinished` counts the images that a time budget left undecided.
+    Accuracy has its interval over images; `unfinished` counts the images that a time budget left undecided, and `queries` is
+    how often the model was asked about an image that was attacked, on average (None: not counted).
     """
 
     attack: str
@@ -60,6 +61,7 @@ class CurvePoint:
     ece: Estimate
     signed_error: Estimate
     unfinished: int
+    queries: float | None = None
 
 
 def security_curve(
@@ -108,6 +110,7 @@ def security_curve(
                 calibration.ece,
                 calibration.signed_error,
                 0 if result.finished is None else int((~result.finished).sum()),
+                result.queries_per_image,
             )
         )
     return points

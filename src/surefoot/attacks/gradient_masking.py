@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -15,8 +14,8 @@ from ..models.classifier import logit_margins
 from ..seeds import check_indices, global_seed
 from ..types import Images, Labels, Logits, Predictions, check_images
 from ._pgd import pgd
+from ._square import square
 from .attempts import Attack, attempt, logits_of
-from .auto_attack import AutoAttack
 from .gradients import NoGradient, one_gradient, untouched
 from .norms import Ball, sources
 
@@ -54,7 +53,6 @@ def noise(
 
 
 MANY = 0.1  # share of images without a gradient
-NOT_TRIED = "Square, which needs no gradient, was not tried: pip install 'surefoot[autoattack]'."
 
 
 def masking_signs(
@@ -72,8 +70,8 @@ def masking_signs(
 ) -> list[str]:
     """A plain line for each reason not to trust what gradient attacks find in this ball; an empty list if none was seen.
 
-    Looks for gradients that are zero, noise as strong as PGD, steps that do not help, Square stronger than PGD (if the extra
-    `autoattack` is installed), and predictions that differ from call to call.
+    Looks for gradients that are zero, noise as strong as PGD, steps that do not help, Square stronger than PGD, and
+    predictions that differ from call to call; in L-inf or L2.
     """
     Ball(norm, eps)
     require(len(images) > 0, "images", "at least one", 0)
@@ -114,11 +112,7 @@ def masking_signs(
             f"More steps do not help: 1 step breaks {one} of {count} images, {steps} steps break {many}. Either the model is "
             "nearly linear in this ball or its gradients mislead."
         )
-    if find_spec("pyautoattack") is None:
-        lines.append(NOT_TRIED)
-        return lines
-    parts = AutoAttack(eps, norm, queries=queries).parts(clean.logits.shape[1], (images.shape[2], images.shape[3]))
-    if "square" in parts and (blind := broken(parts["square"])) > many:
+    if (blind := broken(partial(square, eps=eps, norm=norm, queries=queries))) > many:
         lines.append(
             f"Square, which sees no gradient, breaks {blind} of {count} images and PGD only {many}: gradients are masked."
         )

@@ -30,18 +30,18 @@ class OutOfTime(Exception):
 
 
 class Paced(nn.Module):
-    """The model itself to whoever attacks it."""
+    """The model itself to whoever attacks it; it counts passes, and as `queries` the images that went through."""
 
     def __init__(self, model: nn.Module, seconds: float | None, tick: Callable[[int], None]) -> None:
         super().__init__()
-        self.model, self.tick, self.passes = model, tick, 0
+        self.model, self.tick, self.passes, self.queries = model, tick, 0, 0
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.training = model.training
 
     def forward(self, images: Images) -> Logits:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfTime
-        self.passes += 1
+        self.passes, self.queries = self.passes + 1, self.queries + len(images)
         self.tick(self.passes)
         logits: Logits = self.model(images)
         return logits
@@ -92,6 +92,16 @@ class NoGradient(SurefootError):
 def kind_of(model: nn.Module) -> str:
     """The class of the model, whether its passes are counted or not."""
     return type(model.model if isinstance(model, Paced) else model).__name__
+
+
+def gives_gradients(model: nn.Module, images: Images) -> bool:
+    """Whether autograd sees how the logits depend on the images: not for a function or an exported graph, for example."""
+    with untouched(model):
+        try:
+            one_gradient(model, images[:1].detach().clone().requires_grad_(), lambda logits: logits.sum(1))
+        except NoGradient:
+            return False
+    return True
 
 
 def input_gradient(model: nn.Module, points: Images, measure: Loss, eot: int = 1) -> tuple[Tensor, Logits]:

@@ -27,11 +27,25 @@ ATTACKS = Registry(
         ("autoattack", HERE + "autoattack_strong", "APGD, targeted APGD, FAB and Square, L-inf 8/255"),
         ("autoattack-weak", HERE + "autoattack_weak", "The same in L-inf 1/255"),
         ("autoattack-strong", HERE + "autoattack_strong", "The same in L-inf 8/255"),
+        ("apgd", "surefoot.attacks._apgd:apgd", "Ascent with steps that adapt, 100 iterations, L-inf 8/255"),
+        ("fab", "surefoot.attacks._fab:fab", "Towards the nearest boundary of each target class, L-inf 8/255"),
+        (
+            "square",
+            "surefoot.attacks._square:square",
+            "Random squares, from scores alone: no gradient; 1,000 queries, L-inf 8/255",
+        ),
+        ("rays", "surefoot.attacks._rays:rays", "RayS, from labels alone; 1,000 queries, L-inf 8/255"),
+        (
+            "fast-strong",
+            "surefoot.attacks._fast_strong:fast_strong",
+            "APGD on the margin and at three targets, L-inf 8/255",
+        ),
         ("noise", "surefoot.attacks.gradient_masking:noise", "The worst of 20 random points, L-inf 8/255"),
     ],
     Own("a function of (model, images, labels)", takes(3)),
     "surefoot.attacks",
 )
+WITHOUT_GRADIENT = ("square", "rays", "noise")  # attacks that a model without gradients can be put under
 FIXED = ("pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong")  # budgets that belong to the name
 NOT_OPTIONS = ("model", "images", "labels", "generator", "seed", "indices")
 

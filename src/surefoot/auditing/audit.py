@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,16 @@ from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
 from ..attacks.cache import fingerprint
 from ..calibration.bins import reliability
 from ..calibration.calibrators import Calibrated
+from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
 from ..data.dataset import Dataset
+from ..data.loading import load_data
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..errors import SurefootError, UnknownName, require
-from ..files import inside, remove
+from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
@@ -36,11 +39,14 @@ from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.promises import replayed
 from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
 from ..measurements.sample import Kept, Sample
+from ..measurements.shifts import Shifts, open_shifts
 from ..measurements.temperatures import CROSS_FIT, check_source, scaled
 from ..measurements.thresholds import RISKS, thresholds
+from ..models.class_mapping import with_classes
 from ..models.classifier import pick_device
-from ..models.observing import NoHead, evaluating, head_of
-from ..models.preflight import Finding, preflight
+from ..models.foreign import Normalised
+from ..models.observing import NoHead, evaluating, given_copies, head_of
+from ..models.preflight import CHANGED_INPUT, PROBABILITIES, Finding, preflight, unknown_classes
 from ..ood.checks import check_foreign
 from ..ood.foreign import foreign_sets
 from ..progress import duration
@@ -49,7 +55,9 @@ from ..seeds import generator, global_seed
 from ..training.processes import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
+from .batch_sizes import chosen_batch_size
 from .depths import Depth, find_depth
+from .leaving_out import chosen_ones, find_lacks, possible_ones
 from .passes import (
     AuditTable,
     Worker,
@@ -65,7 +73,7 @@ from .passes import (
 from .plan import Plan, Task, read_plan, refuse_other
 from .result import DATA, Audit, Geometry
 from .store import PAUSE, Store, name_of, share_of_work
-from .subjects import check_provenance, source_of, subject
+from .subjects import at_chance, check_provenance, source_of, subject
 from .table import FOLDER, schema_of
 
 SAMPLE = 256  # images that preflight looks at
@@ -77,15 +85,19 @@ logger = logging.getLogger("surefoot")
 
 def audit(
     model: nn.Module,
-    data: Dataset,
+    data: Any,
     *,
     depth: str | Depth = "quick",
     measure: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
     corruptions: Sequence[str] = (),
     attacks: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    only: Sequence[str] = (),
+    shifts: Mapping[str, Any] | Sequence[str] = (),
+    classes: str | Path | Mapping[str, Any] | Sequence[int] | None = None,
     split: str = "test",
     name: str = "model",
-    batch_size: int = 256,
+    batch_size: int | None = None,
     seed: int = 0,
     calibrate_on: str | Predictions = CROSS_FIT,
     allow_leakage: bool = False,
@@ -93,6 +105,7 @@ def audit(
     foreign: Mapping[str, Any] | Sequence[str] = (),
     risks: Sequence[float] = RISKS,
     groups: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
     provenance: Mapping[str, str] | None = None,
     device: str = "auto",
     engine: str = "local",
@@ -102,15 +115,19 @@ def audit(
 ) -> Audit:
     """Measure accuracy, calibration, corruptions, attacks and geometry of a model that takes pixels in [0, 1].
 
+    `data` are what `load_data` gives, or anything that it takes. What the model cannot give (a gradient, features) is left out,
+    and a note says so; `skip` and `only` name parts ("attacks", "geometry", ...) or measurements. `shifts` are further test
+    sets, by name or as objects; `classes` says which output stands for which class where that is not one to one
+    (`models/class_mapping.py`). Without `batch_size` it follows from the model, the size of pictures and the free memory.
     `depth` is quick, standard or full; `measure`, `corruptions` and `attacks` are names, or `package.module:name` of one's
     own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
     `foreign` are sets of pictures that are none of the classes: names, folders, `.npz` files, or in a mapping by name also data
     sets, splits and tensors; without any some are made (`near:` before a name says that a set is near).
-    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image;
-    `provenance` is what else the page should say of how it came about (recipe, command). `engine` is "local", or "ray" for a
-    cluster that shares the chunks of images.
+    `risks` are error rates for which a threshold of confidence is sought; `groups` names the group of each image,
+    `class_names` the classes that the model was trained for; `provenance` is what else the page should say of how it came
+    about (recipe, command). `engine` is "local", or "ray" for a cluster that shares the chunks of images.
     Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there, and one that
     was begun otherwise is refused unless `overwrite`.
     """
@@ -123,8 +140,15 @@ def audit(
         measured["members"] = check_measure("members", {})
     if foreign and "foreign" not in measured:
         measured["foreign"] = check_measure("foreign", {})
+    measured = chosen_ones(measured, skip, only)
+    check_model(model)
+    data = load_data(data)  # which leaves alone what it gave
+    about_model = list(getattr(model, "found", ()))
+    model, lines = with_classes(model, data.class_names, data.image_size, data.channels, classes)
+    about_model += lines
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    check_folder(output)
     folder = None if output is None else inside(output, DATA)
     images, torch_device = data.split(split), pick_device(device)
     if len(images) == 0:
@@ -133,7 +157,15 @@ def audit(
     check_provenance(provenance or {})
     model = model.to(torch_device)
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
-    findings = check_first(model, sample, data)
+    findings = check_first(model, sample, data, class_names)
+    if any(finding.name == PROBABILITIES for finding in findings):  # scored as what they are
+        model = Normalised(model, 0.0, 1.0, data.channels, returns="probabilities")
+    copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
+    batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
+    measured, left_out = possible_ones(measured, find_lacks(model, sample))
+    about_model += [*said, *left_out]
+    for line in [*said, *left_out] if is_first() else ():
+        logger.info("%s", line)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
     sets = foreign_sets(foreign, data, split, seed) if foreign else {}
     findings = (*findings, *check_foreign(sets, data, split))
@@ -141,15 +173,22 @@ def audit(
     if copies is not None:  # they are of all images
         for measurement in measurements.values():
             measurement.max_images = None if measurement.part == "corruptions" else measurement.max_images
+    if shifts:
+        measurements["shift"] = Shifts(open_shifts(shifts, data))
     measurements["sample"] = Sample(list(measurements.values()))
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies, "foreign": sets}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
-    about = what_it_is(context, sample, measured, calibrate_on, corrupted)
-    with global_seed(seed, "audit"):  # the caller's own generator is left alone, whatever the model draws
+    about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(shifts)
+    with (
+        copied,
+        ExitStack() as stack,
+        global_seed(seed, "audit"),
+    ):  # the caller's own generator is left alone, whatever the model draws
         for measurement in measurements.values():
             for condition in measurement.conditions(context):
                 condition.check(context)
         shown: dict[str, Any] = {"title": f"auditing {name}", "progress": progress, "engine": engine}
+        stack.enter_context(only_writer(output) if output is not None and is_first() else nullcontext())
         store = begin(context, measurements, about, sample, folder, overwrite=overwrite)
         if store.work is not None:
             context = replace(context, work=store.work)
@@ -166,9 +205,8 @@ def audit(
         run_whole(context, store, measurements)
         table = AuditTable(context, store)
         results, notes = summaries(context, store, table, measurements)
-        result = assemble(
-            context, table, measurements, results, notes, findings, name, chosen.name, risks, groups, provenance or {}
-        )
+        told = {**(provenance or {}), **({"model": about_model} if about_model else {})}
+        result = assemble(context, table, measurements, results, notes, findings, name, chosen.name, risks, groups, told)
         result.subject["table"] = store.plan.key
         if output is None:
             store.merge(table.everything)
@@ -246,6 +284,8 @@ def begin(
 ) -> Store:
     """The plan of an audit that was interrupted here, or a new one, and where its parts are."""
     rank, _ = share_of_work()
+    for place in () if folder is None or rank else (folder.parent, folder, inside(folder, FOLDER)):
+        sweep(place)
     unfinished = folder is not None and (folder / "work").is_dir()
     plan = read_plan(folder) if folder is not None and unfinished else None
     if plan is not None and folder is not None and not overwrite and rank == 0:
@@ -315,7 +355,7 @@ def assemble(
     depth: str,
     risks: Sequence[float],
     groups: Sequence[str] | None,
-    provenance: Mapping[str, str],
+    provenance: Mapping[str, Any],
 ) -> Audit:
     """The audit, from what its measurements found."""
     data, seed, clean, source = context.data, context.seed, context.clean, context.temperatures
@@ -347,14 +387,17 @@ def assemble(
     worse = parts.get("corruptions")
     more = {"depth": depth, "notes": [*data.notes, *about_data], "classes": list(data.class_names), **provenance}
     more["weights"] = fingerprint(context.model)
+    clean_scores, known = scores(clean, seed=seed), recognition(clean, data.class_names, seed=seed)
+    at_first = [finding for finding in (at_chance(clean_scores.accuracy, known),) if finding is not None]
     return Audit(
         subject=subject(name, data.source, context.split, len(context.images), seed, **more),
-        calibration=scores(clean, seed=seed),
+        calibration=clean_scores,
+        recognition=known,
         temperature=None
         if source is None
         else scaled(clean, source, seed, *((None, None) if worse is None else (worse.mean_ece, worse.mean_scaled_ece))),
         thresholds=thresholds(clean, risks, seed, context.held_out),
-        preflight=findings,
+        preflight=(*at_first, *findings),
         geometry=Geometry(**logit_geometry(table.everything, seed), measured=measured, notes=tuple(remarks)),
         classes=class_results(clean, data.class_names),
         groups=() if groups is None else group_results(clean, list(groups), seed),
@@ -399,7 +442,20 @@ def bias_of(context: Context) -> torch.Tensor | None:
         return None
 
 
-def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding, ...]:
+def check_model(model: Any) -> None:
+    """Only modules are audited; what else people have becomes one by `adapt` or `load_model`."""
+    if not isinstance(model, nn.Module):
+        kind = type(model).__name__
+        advice = "sf.load_model(...)" if isinstance(model, str | Path) else "sf.adapt(model, returns=..., image_size=...)"
+        raise SurefootError(f"model must be a module, got {kind}: {advice} makes one.")
+
+
+def shifted(shifts: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """The names of the shifts, for the plan; an audit without any has the plan that it always had."""
+    return {"shifts": list(map(str, shifts))} if shifts else {}
+
+
+def check_first(model: nn.Module, sample: Batch, data: Dataset, trained_for: Sequence[str] | None) -> tuple[Finding, ...]:
     """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
     source = getattr(model, "source", None)
     native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
@@ -407,7 +463,8 @@ def check_first(model: nn.Module, sample: Batch, data: Dataset) -> tuple[Finding
     wrong = next((finding for finding in findings if finding.name == "class-count"), None)
     if wrong:
         raise SurefootError(f"{wrong.message} {wrong.advice}")
-    return tuple(findings)
+    other = unknown_classes(trained_for, data.class_names)
+    return tuple(findings if other is None else [other, *findings])
 
 
 def refuse_seen(model: nn.Module, clean: Predictions, data: Dataset, allow_leakage: bool) -> None:

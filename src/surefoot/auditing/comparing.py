@@ -12,22 +12,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from ..calibration.bootstrap import estimate
 from ..corruptions.families import COMMON15
-from ..errors import SurefootError
+from ..errors import SurefootError, UnknownName, printable
 from ..files import read_json
 from ..intervals import NORMAL_95, Estimate
 from ..measurements.base import CLEAN, Rows
 from ..plain import plain
-from .naming import Number, good_direction, numbers_in
+from .naming import Number, check_audit, good_direction, numbers_in
 from .shared_images import CLEAN_SCORES, COLUMNS, MEANS, RATES, SCALED_ECE, Drawing, Drawn, Sharing, damage_of, draw_scores
 from .table import key_of, read_conditions, table_in
 
-AUDIT, SCHEMA = "audit.json", 2
+AUDIT = "audit.json"
 LEVEL = 0.05
 MCE = "corruptions.relative_mce"
 logger = logging.getLogger("surefoot")
@@ -52,8 +53,10 @@ class Compared:
 class Difference:
     """`second` minus `first` in one number.
 
-    `real` is whether the interval leaves out 0 and the difference stands after Holm's correction for all that were looked at.
-    `better` is 1 where the second is better, -1 where it is worse. An unpaired interval is the widest that both allow.
+    `low` and `high` are its own 95 % interval. `adjusted` is the interval that the verdict uses, as wide as Holm's correction
+    for all that were looked at makes it; `real` is whether that leaves out 0. A `primary` number was named beforehand and is
+    not corrected for the others. `better` is 1 where the second is better, -1 where it is worse. An unpaired interval is the
+    widest that both allow.
     """
 
     name: str
@@ -65,14 +68,19 @@ class Difference:
     paired: bool
     better: int
     real: bool = False
+    adjusted: tuple[float, float] = (math.nan, math.nan)
+    primary: bool = False
 
     @property
-    def probability(self) -> float:
-        """Of a difference at least as large between equal models, for a normal distribution as wide as the interval."""
-        width = (self.high - self.low) / (2 * NORMAL_95)
-        if width == 0:
-            return 1.0 if self.value == 0 else 0.0
-        return math.erfc(abs(self.value) / width / math.sqrt(2))
+    def distance(self) -> float:
+        """How many times as wide the interval may be and still leave out 0."""
+        side = self.value - self.low if self.value > 0 else self.high - self.value
+        return math.inf if side == 0 and self.value else abs(self.value) / side if side else 0.0
+
+    def judged(self, width: float) -> Difference:
+        """With the interval that is so many times as wide, and the verdict of that."""
+        ends = self.value - width * (self.value - self.low), self.value + width * (self.high - self.value)
+        return replace(self, adjusted=ends, real=self.distance > width)
 
 
 @dataclass(frozen=True)
@@ -93,11 +101,8 @@ def read_compared(path: str | Path) -> Compared:
     """An audit from its `audit.json` or the folder that holds it."""
     path = Path(path)
     folder = path if path.is_dir() else path.parent
-    audit = read_json("audit", path / AUDIT if path.is_dir() else path)
-    schema = audit.get("schema") if isinstance(audit, dict) else None
-    if schema != SCHEMA:
-        raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
-    name, table = str(audit["subject"]["name"]), table_in(folder)
+    audit = check_audit(path, read_json("audit", path / AUDIT if path.is_dir() else path))
+    name, table = printable(audit["subject"]["name"]), table_in(folder)
     own = table is not None and key_of(table) == audit["subject"].get("table")
     if table is not None and not own:
         logger.warning("'%s' beside '%s' is another audit's: its rows are not used.", table, path)
@@ -132,10 +137,13 @@ def check_same(models: Sequence[Compared]) -> list[str]:
     return notes
 
 
-def compare(audits: Sequence[Compared | str | Path], *, all_pairs: bool = False, seed: int = 0) -> Comparison:
+def compare(
+    audits: Sequence[Compared | str | Path], *, all_pairs: bool = False, primary: Sequence[str] = (), seed: int = 0
+) -> Comparison:
     """Audits, or the folders that hold them: every one against the first, or every pair.
 
-    Differences are paired on the images that all tables have, under conditions that both saw.
+    Differences are paired on the images that all tables have, under conditions that both saw. `primary` names what was to be
+    compared before anyone looked, such as accuracy: it is not corrected for the other numbers.
     """
     if len(audits) < 2:
         raise SurefootError("A comparison needs at least two audits.")
@@ -164,7 +172,9 @@ def compare(audits: Sequence[Compared | str | Path], *, all_pairs: bool = False,
         if alike:
             differences += relative_mce(pair, [models[index].audit for index in (one, two)], drawn[one], drawn[two])
     differences = [item for item in differences if math.isfinite(item.value)]
-    return Comparison([model.name for model in models], values, with_real(differences), notes)
+    return Comparison(
+        [model.name for model in models], values, with_real(differences, primary_names(primary, differences)), notes
+    )
 
 
 def paired_scores(models: Sequence[Compared], drawing: Drawing) -> tuple[list[dict[str, Drawn]], list[str]]:
@@ -268,12 +278,30 @@ def errors_by_corruption(audit: Mapping[str, Any]) -> dict[str, Estimate]:
     }
 
 
-def with_real(differences: Sequence[Difference]) -> list[Difference]:
-    """Which differences are real: the interval leaves out 0, and so does Holm's step-down test over all of them (Holm 1979)."""
-    order = sorted(range(len(differences)), key=lambda index: differences[index].probability)
-    real: set[int] = set()
+def with_real(differences: Sequence[Difference], primary: Sequence[str] = ()) -> list[Difference]:
+    """Which differences are real, by Holm's step-down test (Holm 1979) over all that were not named beforehand.
+
+    The k-th clearest of m is judged by an interval of level 1 - 0.05 / (m - k + 1), the normal distribution's width; where one
+    fails, the rest are judged by its level.
+    """
+    chosen = [replace(item, primary=item.name in primary).judged(1.0) for item in differences]
+    order = sorted((index for index, item in enumerate(chosen) if not item.primary), key=lambda index: -chosen[index].distance)
+    failed: float | None = None
     for rank, index in enumerate(order):
-        if differences[index].probability > LEVEL / (len(differences) - rank):
-            break
-        real.add(index)
-    return [replace(item, real=index in real and not item.low <= 0 <= item.high) for index, item in enumerate(differences)]
+        width = failed or NormalDist().inv_cdf(1 - LEVEL / (len(order) - rank) / 2) / NORMAL_95
+        chosen[index] = chosen[index].judged(width)
+        failed = failed or (None if chosen[index].real else width)
+    return chosen
+
+
+def primary_names(given: Sequence[str], differences: Sequence[Difference]) -> list[str]:
+    """The compared numbers that were named: the whole path, or its end."""
+    names = list(dict.fromkeys(item.name for item in differences))
+    found = []
+    for wanted in given:
+        fitting = [name for name in names if name in (wanted, f"calibration.{wanted}")]
+        fitting = fitting or [name for name in names if name.endswith(f".{wanted}")]
+        if len(fitting) != 1:
+            raise UnknownName("number to compare", wanted, [name.removeprefix("calibration.") for name in names])
+        found += fitting
+    return found

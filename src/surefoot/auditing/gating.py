@@ -1,7 +1,8 @@
-"""Rules that an audit must keep, and the outcome as text, as Markdown and as JUnit XML."""
+"""Rules that an audit must keep, and the outcome as text, as Markdown, as JUnit XML and as JSON."""
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..errors import SurefootError
+from ..metrics import ENDS, SHARE, facts
 from ..schemas import parse_number
 from .naming import Number, find_number, good_direction, numbers_in
 from .shared_images import damaged_alike
@@ -21,8 +23,8 @@ from .shared_images import damaged_alike
 
 Audit = Mapping[str, Any]
 Compare = Callable[[float, float], bool]
-OPERATORS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-BOUND = re.compile(r"\s*(?P<name>[^\s<>][^<>]*?)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>\S+)\s*")
+OPERATORS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+BOUND = re.compile(r"\s*(?P<name>[^\s<>=][^<>=]*?)\s*(?P<sign><=|>=|==|<|>)\s*(?P<bound>\S+)\s*")
 RELATIVE = re.compile(r"\s*(?:(?P<name>\S.*?)\s*:\s*)?no worse than\s+(?P<path>.+?)(?:\s+by\s+(?P<slack>\S+))?\s*")
 USUAL = (  # what a rule without a name compares
     *("calibration.accuracy", "calibration.ece", "calibration.nll", "calibration.brier"),
@@ -85,7 +87,9 @@ def parse_rule(text: str) -> Rule:
         if slack < 0:
             raise SurefootError(f"Rule '{text.strip()}' must allow at least 0, got {slack:g}.")
         return Rule(text.strip(), relative["name"] or "", "", slack, relative["path"])
-    raise SurefootError(f"Rule '{text.strip()}' must be NAME < NUMBER (or <=, >, >=), or NAME: no worse than FILE by NUMBER.")
+    raise SurefootError(
+        f"Rule '{text.strip()}' must be NAME < NUMBER (or <=, >, >=, ==), or NAME: no worse than FILE by NUMBER."
+    )
 
 
 def number_in(rule: str, text: str) -> float:
@@ -114,7 +118,8 @@ def judge(
             check_depth(rule, name, audit, before)
             up = good_direction(name) > 0
             old = find_number(wanted, before, theirs)[1].value
-            bound = old - rule.bound if up else old + rule.bound
+            slack = rule.bound if facts(name).unit == SHARE else rule.bound * abs(old)
+            bound = old - slack if up else old + slack
             verdicts.append(settle(rule.text, name, number, ">=" if up else "<=", bound, cautious))
     return verdicts
 
@@ -148,7 +153,7 @@ def settle(rule: str, name: str, number: Number, sign: str, bound: float, cautio
     """Whether the number, or the worse end of its interval, keeps to the bound."""
     worse = number.high if sign.startswith("<") else number.low
     judged = worse if cautious and worse is not None else number.value
-    slip = 1e-12 * max(1.0, abs(bound)) if sign.endswith("=") else 0.0  # 0.92 - 0.01 is not quite 0.91
+    slip = 1e-12 * max(1.0, abs(bound)) if sign in ("<=", ">=") else 0.0  # 0.92 - 0.01 is not quite 0.91
     near = bound + (slip if sign.startswith("<") else -slip)
     return Verdict(rule, name, number, sign, bound, OPERATORS[sign](judged, near), judged)
 
@@ -222,4 +227,22 @@ def as_junit(name: str, verdicts: Sequence[Verdict]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-FORMATS: dict[str, Callable[[str, Sequence[Verdict]], str]] = {"text": as_text, "markdown": as_markdown, "junit": as_junit}
+def as_json(name: str, verdicts: Sequence[Verdict]) -> str:
+    """Every rule with what was found, for programs."""
+    rows = [
+        {
+            **{key: getattr(verdict, key) for key in ("rule", "name", "sign", "bound", "judged", "holds")},
+            **{key: getattr(verdict.found, key) for key in ENDS},
+        }
+        for verdict in verdicts
+    ]
+    return json.dumps({"name": name, "holds": all(verdict.holds for verdict in verdicts), "rules": rows}, indent=1) + "\n"
+
+
+FORMATS: dict[str, Callable[[str, Sequence[Verdict]], str]] = {
+    "text": as_text,
+    "github": as_markdown,
+    "markdown": as_markdown,
+    "junit": as_junit,
+    "json": as_json,
+}

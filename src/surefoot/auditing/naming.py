@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from ..errors import SurefootError, UnknownName, suggestion
-from ..metrics import ENDS, NEITHER, facts, of_path
+from ..errors import SurefootError, UnknownName, shown, suggestion
+from ..metrics import ENDS, NEITHER, facts, of_path, range_of
 from ..schemas import parse_number
 from .frames import Words, leaves
 
+SCHEMA = 2  # of `audit.json`
+SLIP = 1e-6  # of sums in single precision
 PROMISED = ("coverage", "set_size", "risk", "answered")
 CONDITIONS = "promises.conditions."
 FRACTION = re.compile(r"\d+(?:\.\d+)?/\d+")
@@ -34,6 +38,35 @@ def numbers_in(audit: Mapping[str, Any]) -> dict[str, Number]:
     return {".".join(words): Number(value, low, high, count(words)) for words, value, low, high in numbers if value is not None}
 
 
+def check_audit(path: str | Path, content: Any) -> dict[str, Any]:
+    """The content of an `audit.json`, if this version reads it and its numbers can be what they are called."""
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema != SCHEMA:
+        raise SurefootError(f"'{path}' has schema {shown(schema)}, and this version reads {SCHEMA}.")
+    subject = content.get("subject")
+    kinds = {"name": str, "data": dict, "split": str, "classes": list}
+    wrong = next((name for name, kind in kinds.items() if not isinstance((subject or {}).get(name), kind)), None)
+    if not isinstance(subject, dict) or wrong is not None:
+        raise SurefootError(f"'{path}' does not say what it is of: subject.{wrong} is missing.")
+    for words, *ends in leaves(measured(content)):
+        name = ".".join(words)
+        low, high = range_of(name)
+        for end in ends:
+            number = isinstance(end, int | float) and not isinstance(end, bool)
+            if end is not None and not (number and low - SLIP <= end <= high + SLIP):
+                raise SurefootError(f"'{path}': {name} must be {in_words(low, high)}, got {shown(end)}.")
+        if ends[1] is not None and ends[2] is not None and ends[1] > ends[2] + SLIP:
+            raise SurefootError(f"'{path}': the interval of {name} ends before it begins, {ends[1]:g} to {ends[2]:g}.")
+    return dict(content)
+
+
+def in_words(low: float, high: float) -> str:
+    """A range as a rule."""
+    if math.isinf(low):
+        return "a number"
+    return f"at least {low:g}" if math.isinf(high) else f"in {low:g} to {high:g}"
+
+
 def count(words: Words) -> int:
     """How long a path is; the dots of a measurement or attack of one's own, `package.module:name`, part no words."""
     return sum(1 if ":" in word else 1 + word.count(".") for word in words)
@@ -41,7 +74,15 @@ def count(words: Words) -> int:
 
 def measured(audit: Mapping[str, Any]) -> dict[str, Any]:
     """What an audit measured, without what it is of."""
-    return {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
+    parts = {name: part for name, part in audit.items() if name not in ("schema", "subject", "points")}
+    if "preflight" in parts:  # how many findings of each severity; older audits did not say it
+        found = Counter(finding.get("severity", "warning") for finding in parts["preflight"])
+        parts["preflight"] = {severity: found[severity] for severity in ("fatal", "warning", "note")}
+    for name, rows in (("worst_class", parts.get("classes")), ("worst_group", parts.get("groups"))):
+        known = [row["accuracy"] for row in rows or () if row["accuracy"] is not None]
+        if known:
+            parts[name] = {"accuracy": min(known, key=lambda accuracy: accuracy["value"])}
+    return parts
 
 
 def find_number(name: str, audit: Mapping[str, Any], numbers: Mapping[str, Number] | None = None) -> tuple[str, Number]:

@@ -6,6 +6,7 @@ An interrupted audit goes on by its plan, also by what was chosen from the speed
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -15,6 +16,7 @@ from typing import Any
 from ..errors import SurefootError
 from ..files import read_json, write_json
 
+logger = logging.getLogger("surefoot")
 PLAN = "plan.json"
 VERSION = 1
 CHUNK_VALUES = 1 << 24  # pixel values of a chunk at most, beyond one batch
@@ -64,11 +66,15 @@ def read_plan(folder: Path) -> Plan | None:
     """The plan in the data folder of an audit, if there is one that this version can go on by."""
     if not (folder / PLAN).is_file():
         return None
-    given = read_json("plan", folder / PLAN)
-    if not isinstance(given, dict) or given.pop("version", None) != VERSION:
+    try:
+        given = read_json("plan", folder / PLAN)
+        if given.pop("version", None) != VERSION:
+            return None
+        tasks = [Task(**{**task, "conditions": tuple(task["conditions"])}) for task in given.pop("tasks")]
+        return Plan(**given, tasks=tasks)
+    except (SurefootError, AttributeError, KeyError, TypeError) as error:
+        logger.warning("'%s' is not whole (%s): the audit begins anew", folder / PLAN, error)
         return None
-    tasks = [Task(**{**task, "conditions": tuple(task["conditions"])}) for task in given.pop("tasks")]
-    return Plan(**given, tasks=tasks)
 
 
 def refuse_other(plan: Plan, about: Mapping[str, Any], folder: Path) -> None:

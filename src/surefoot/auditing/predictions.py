@@ -9,9 +9,10 @@ import torch
 
 from ..calibration.bins import reliability
 from ..calibration.calibrators import digest_of
+from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..errors import SurefootError, require
-from ..files import inside, remove
+from ..files import check_folder, inside, only_writer, remove
 from ..measurements.base import CLEAN, Rows
 from ..measurements.groups import class_results, group_results
 from ..measurements.pictures import temperature_grid
@@ -21,7 +22,7 @@ from ..measurements.temperatures import CROSS_FIT, Source, choose_temperatures, 
 from ..measurements.thresholds import RISKS, thresholds
 from ..types import Predictions
 from .result import DATA, Geometry, PredictionsAudit
-from .subjects import check_provenance, subject
+from .subjects import at_chance, check_provenance, subject
 from .table import FOLDER, part_path, schema_of, write_part
 
 
@@ -42,6 +43,7 @@ def audit_predictions(
 
     `provenance` is what else the page should say of how it came about (command).
     """
+    check_folder(output)
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     check_provenance(provenance or {})
@@ -53,9 +55,13 @@ def audit_predictions(
     fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
     classes = [str(number) for number in range(predictions.num_classes)]
     rows = rows_of(predictions, source)
+    known = recognition(predictions, classes, seed=seed)
+    chance = at_chance(calibration.accuracy, known)
     result = PredictionsAudit(
         subject=subject(name, {}, split, len(predictions), seed, notes=[], classes=classes, **(provenance or {})),
         calibration=calibration,
+        recognition=known,
+        preflight=() if chance is None else (chance,),
         temperature=None if source is None else scaled(predictions, source, seed),
         geometry=Geometry(**logit_geometry(rows, seed)),
         thresholds=thresholds(predictions, risks, seed, held_out),
@@ -66,15 +72,16 @@ def audit_predictions(
         figures={"temperatures": temperature_grid(predictions, fitted), "geometry": {"logits": logit_points(rows)}},
     )
     if output is not None:
-        data, key = inside(output, DATA), digest_of(predictions)
-        result.subject["table"] = key
-        for name in (FOLDER, "work"):
-            if (data / name).exists():
-                remove(inside(data, name))
-        names = {index: str(index) for index in rows["index"].tolist()}
-        part = {CLEAN: {**rows, "logits": predictions.logits.float().numpy()}}
-        write_part(part_path(data / FOLDER, 0), part, names, schema_of([], predictions.num_classes), key)
-        result.save(output)
+        with only_writer(output):
+            data, key = inside(output, DATA), digest_of(predictions)
+            result.subject["table"] = key
+            for name in (FOLDER, "work"):
+                if (data / name).exists():
+                    remove(inside(data, name))
+            names = {index: str(index) for index in rows["index"].tolist()}
+            part = {CLEAN: {**rows, "logits": predictions.logits.float().numpy()}}
+            write_part(part_path(data / FOLDER, 0), part, names, schema_of([], predictions.num_classes), key)
+            result.save(output)
     return result
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..calibration.bins import ReliabilityBins
+from ..calibration.recognition import Recognition
 from ..calibration.scoring import Scores
 from ..errors import SurefootError
 from ..files import inside, write_json
@@ -46,9 +47,12 @@ class Geometry:
 class PredictionsAudit:
     """What can be said from the predictions of a model alone."""
 
-    PARTS: ClassVar[tuple[str, ...]] = ("calibration", "temperature", "geometry", "thresholds", "classes", "groups")
+    PARTS: ClassVar[tuple[str, ...]] = (
+        *("preflight", "calibration", "recognition", "temperature", "geometry", "thresholds", "classes", "groups"),
+    )
     subject: dict[str, Any]
     calibration: Scores
+    recognition: Recognition
     temperature: TemperatureScaling | None
     geometry: Geometry
     thresholds: tuple[Threshold, ...]
@@ -56,6 +60,7 @@ class PredictionsAudit:
     groups: tuple[GroupResult, ...] = ()
     reliability: ReliabilityBins
     predictions: Predictions
+    preflight: tuple[Finding, ...] = ()
     figures: dict[str, Any] = field(default_factory=dict)  # what figures draw, plain
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,10 +105,9 @@ class Audit(PredictionsAudit):
     """
 
     PARTS = (
-        *("preflight", "calibration", "temperature", "thresholds", "corruptions", "noise", "occlusions"),
+        *("preflight", "calibration", "recognition", "temperature", "thresholds", "corruptions", "noise", "occlusions"),
         *("attacks", "security_curve", "masking", "foreign", "promises", "geometry", "classes", "groups", "measurements"),
     )
-    preflight: tuple[Finding, ...]
     corruptions: CorruptionResult | None = None
     noise: tuple[NoiseLevel, ...] = ()
     occlusions: tuple[OcclusionResult, ...] = ()

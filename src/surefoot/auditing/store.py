@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..errors import UnknownName
-from ..files import inside, read_tensors, remove, write_tensors, write_text
+from ..errors import SurefootError, UnknownName
+from ..files import inside, read_json, read_tensors, remove, write_tensors, write_text
 from ..intervals import Estimate
 from ..measurements.base import CLEAN, Rows
 from ..measurements.promises import COLUMNS as PROMISED
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
+logger = logging.getLogger("surefoot")
 PAUSE = 0.1  # seconds between looks
 
 
@@ -86,7 +88,11 @@ class Store:
     def read(self, name: str) -> Any:
         """A value by name; None while it is not there."""
         if name not in self.values and self.folder is not None and self.path(name).is_file():
-            self.values[name] = restore(json.loads(self.path(name).read_text(encoding="utf-8")))["value"]
+            try:
+                self.values[name] = restore(read_json("record", self.path(name)))["value"]
+            except (SurefootError, KeyError, TypeError) as error:
+                logger.warning("'%s' is not whole (%s) and is measured again", self.path(name), error)
+                self.path(name).unlink(missing_ok=True)
         return self.values.get(name)
 
     def read_tensors(self, name: str) -> dict[str, Tensor]:
@@ -94,7 +100,11 @@ class Store:
         if self.folder is None:
             return self.tensors.get(name, {})
         path = self.path(name).with_suffix(".safetensors")
-        return read_tensors("sample", path) if path.is_file() else {}
+        try:
+            return read_tensors("sample", path) if path.is_file() else {}
+        except SurefootError as error:
+            self.path(name).unlink(missing_ok=True)
+            raise SurefootError(f"{error} The same command measures it again.") from error
 
     def wait(self, tasks: Sequence[Task]) -> None:
         """Until every task is done, by this process or another."""

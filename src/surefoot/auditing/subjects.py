@@ -10,8 +10,11 @@ from typing import Any
 
 import torch
 
+from ..calibration.recognition import Recognition
 from ..data.dataset import Dataset
 from ..errors import require
+from ..intervals import Estimate
+from ..models.preflight import FATAL, WARNING, Finding
 from ..version import VERSION
 
 
@@ -31,7 +34,21 @@ def subject(name: str, data: dict[str, Any], split: str, images: int, seed: int,
 
 def check_provenance(given: Mapping[str, str]) -> None:
     """Before anything is measured: no word that an audit says itself."""
-    own = ("name", "data", "split", "images", "seed", "created", "versions", "depth", "notes", "classes", "weights", "answers")
+    own = (
+        "name",
+        "data",
+        "split",
+        "images",
+        "seed",
+        "created",
+        "versions",
+        "depth",
+        "notes",
+        "classes",
+        "weights",
+        "answers",
+        "model",
+    )
     taken = next((word for word in given if word in own), None)
     require(taken is None, "provenance", f"without the audit's own {', '.join(own)}", taken)
 
@@ -40,3 +57,15 @@ def source_of(data: Dataset) -> str:
     """The data set that the indices belong to, as text: equal for equal data; empty when it came from Python."""
     kept = {key: value for key, value in data.source.items() if key in ("name", "root", "labels", "class_map")}
     return json.dumps(kept, sort_keys=True, default=str) if kept else ""
+
+
+def at_chance(accuracy: Estimate, known: Recognition) -> Finding | None:
+    """The model is not clearly better than an answer that does not look."""
+    if accuracy.low > known.chance:
+        return None
+    message = (
+        f"It is right on {100 * accuracy:.1f} % of the images, and always answering '{known.majority}', or guessing, on "
+        f"{100 * known.chance:.1f} %; it answers '{known.commonest_answer}' for {100 * known.commonest_share:.1f} % of them."
+    )
+    advice = "Check the weights, the order of the classes and the scaling of the pixels before anything else."
+    return Finding("chance", message, advice, FATAL if accuracy <= known.chance else WARNING)

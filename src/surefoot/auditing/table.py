@@ -5,6 +5,7 @@ Knows no torch: a comparison reads two tables and nothing else.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ..measurements.base import CLEAN, STANDARD, Rows
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+logger = logging.getLogger("surefoot")
 Part = dict[str, Rows]  # rows by condition
 FOLDER = "table"
 PLAN = b"surefoot.plan"
@@ -99,7 +101,13 @@ def as_numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
 
 def belongs(path: Path, plan: str) -> bool:
     """Whether a part is there and is of this plan."""
-    return path.is_file() and (pq.read_metadata(path).metadata or {}).get(PLAN) == plan.encode()
+    if not path.is_file():
+        return False
+    try:
+        return bool((pq.read_metadata(path).metadata or {}).get(PLAN) == plan.encode())
+    except (pa.ArrowException, OSError) as error:
+        logger.warning("'%s' is not whole (%s) and is measured again", path, str(error).splitlines()[0])
+        return False
 
 
 def in_order(parts: Sequence[Rows]) -> Rows:

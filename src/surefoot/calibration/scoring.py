@@ -67,6 +67,7 @@ NORMS = {  # of the gaps of bins, by their shares of the images; the debiased EC
 }
 SHIFTED = {"classwise_ece", "smooth_ece", "brier_reliability", "brier_resolution"}
 NOT_IN_COLUMNS = BY_CLASS | {"top5"}
+CLASS_SUMS = 1 << 24  # numbers of classes, bins and draws that are summed at a time
 MANY = ("accuracy", "ece", "nll", "brier", "rms", "signed_error")
 MANY_MEANS = ("accuracy", "nll", "brier")  # the first rows of `mean_matrix`
 RANKED_AT_ONCE = 2**16  # draws x images
@@ -250,8 +251,11 @@ def weighted_scores(per_image: PerImage, weights: Array, names: Sequence[str], t
         values["smooth_ece"] = smooth_ece(per_image.confidences, per_image.correct, weights)
     if wanted & BY_CLASS:
         assert totals is not None
-        table = ClassSums.of(per_image.class_matrix, weights, totals, per_image.bins)
-        values |= {name: getattr(table, name) for name in ("classwise_ece", "brier_reliability", "brier_uncertainty")}
+        by_class = ("classwise_ece", "brier_reliability", "brier_uncertainty")
+        step = max(1, CLASS_SUMS // per_image.class_matrix.shape[0])  # draws at a time: there may be very many classes
+        blocks = [slice(start, start + step) for start in range(0, len(weights), step)]
+        tables = [ClassSums.of(per_image.class_matrix, weights[some], totals[some], per_image.bins) for some in blocks]
+        values |= {name: np.concatenate([getattr(table, name) for table in tables]) for name in by_class}
         # reliability - resolution + uncertainty = Brier: the resolution with its parts within bins (Stephenson et al. 2008)
         values["brier_resolution"] = values["brier_reliability"] + values["brier_uncertainty"] - values["brier"]
     return values

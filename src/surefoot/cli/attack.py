@@ -13,13 +13,16 @@ import torch
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..attacks.evaluation import CurvePoint, security_curve
 from ..attacks.gradient_masking import masking_signs
-from ..attacks.presets import ATTACKS, budget_of, takes_budget
+from ..attacks.gradients import gives_gradients
+from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT, budget_of, takes_budget
 from ..data.dataset import whole
 from ..errors import SurefootError
 from ..files import write_text
+from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import find
 from ..models.classifier import pick_device
 from ..plain import plain
@@ -29,6 +32,7 @@ from .targets import check_ways, find_target
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 BUDGETS = "0,1/255,2/255,4/255,8/255"
+BLIND = "square"  # what a model without gradients is attacked by, from its scores
 CHECKED = 64  # images that are looked at for signs of masked gradients
 TELLING = 8 / 255  # in a smaller ball a net is nearly linear: one step does as well as many, which is no sign
 
@@ -47,8 +51,8 @@ def attack(
     split: flag.SplitName = "test",
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
-    seed: Annotated[int, typer.Option(help="Decides random starts and intervals")] = 0,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images at a time")] = 256,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides random starts and intervals")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Stop after so long at each budget and say what is proven")] = None,
     keep: Annotated[Path | None, typer.Option(help="Folder for finished batches; the same command goes on from there")] = None,
     no_check: Annotated[bool, typer.Option("--no-check", help="Do not look for signs of masked gradients")] = False,
@@ -60,6 +64,7 @@ def attack(
     """Attack the images of a split at several budgets; accuracy, confidence and calibration under attack."""
     check_ways(target, source)
     flag.check_output(output)
+    flag.check_folder(keep, "--keep")
     varied = takes_budget(attack)
     if eps is not None and not varied:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
@@ -72,14 +77,21 @@ def attack(
     subject = loaded.model.to(torch_device)
     batch = whole(loaded.data.split(split), batch_size, torch_device)
     images, labels, numbers = batch.images, batch.labels, batch.indices
+    steep = gives_gradients(subject, images)
+    if not steep and attack in ATTACKS.ours and attack not in WITHOUT_GRADIENT:
+        if options:
+            raise SurefootError(f"{loaded.name} gives no gradient, which {attack} needs; --attack square and rays do not.")
+        said = f"{loaded.name} gives no gradient: {BLIND}, which asks for scores alone, takes the place of {attack}."
+        typer.echo(said, err=True)
+        attack, varied = BLIND, True
     run: dict[str, Any] = {"batch_size": batch_size, "seed": seed}
     paced: dict[str, Any] = {"seconds": seconds, "progress": not quiet, "folder": keep}
     chosen_budgets = budgets if varied else None
     points = security_curve(subject, images, labels, attack, chosen_budgets, options=options, indices=numbers, **paced, **run)
     signs = []
     largest = max(budgets) if varied else max(budget_of(attack) or 0, TELLING)
-    if not no_check and largest > 0:
-        norm = str(options.get("norm", "linf"))
+    norm = str(options.get("norm", "linf"))
+    if steep and not no_check and largest > 0 and norm != "l1":
         # spread over all images, as folders are sorted by class
         some = torch.linspace(0, len(images) - 1, min(CHECKED, len(images)), device=torch_device).long()
         signs = masking_signs(subject, images[some], labels[some], largest, norm, indices=numbers[some.cpu()], **run)
@@ -115,8 +127,8 @@ def budget(eps: float | None) -> str:
 
 def as_table(title: str, points: list[CurvePoint]) -> Table:
     """A row for each budget, for the screen."""
-    shown = Table(title=title, title_justify="left")
-    for name in ("eps", "accuracy", "success_rate", "confidence", "ece", "signed_error"):
+    shown = Table(title=Text(title), title_justify="left")
+    for name in ("eps", "accuracy", "success_rate", "confidence", "ece", "signed_error", "queries"):
         shown.add_column(find(name).label.replace(" - ", "\n- "), justify="right")
     for point in points:
         accuracy = f"{point.accuracy:.1%}\n{100 * point.accuracy.low:.1f}-{100 * point.accuracy.high:.1f}"
@@ -125,7 +137,7 @@ def as_table(title: str, points: list[CurvePoint]) -> Table:
             accuracy = f"{proven:.1f} to {point.accuracy:.1%}\ntime is up"
         ece = f"{point.ece:.1%}\n{100 * point.ece.low:.1f}-{100 * point.ece.high:.1f}"
         row = (budget(point.eps), accuracy, f"{point.success_rate:.1%}", f"{point.confidence:.1%}", ece)
-        shown.add_row(*row, f"{100 * point.signed_error:+.1f}%")
+        shown.add_row(*row, f"{100 * point.signed_error:+.1f}%", f"{point.queries or 0:.0f}")
     return shown
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +16,13 @@ from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
 from ..data.collection import SPLITS
 from ..data.dataset import Split
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, UnknownName, printable, require
+from ..keys import LARGEST as LARGEST_SEED
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
 from ..models.ensembles import Ensemble
+from ..models.preflight import FATAL
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.processes import is_first, launch, launched
@@ -64,6 +67,13 @@ def audit(
         list[str] | None,
         typer.Option(metavar="NAME", help="A corruption beyond the depth's, or package.module:function; may be repeated"),
     ] = None,
+    skip: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Leave out: attacks, geometry, corruptions, or single measurements")
+    ] = None,
+    only: Annotated[str | None, typer.Option(metavar="NAME,...", help="Of the depth measure these alone")] = None,
+    shift: Annotated[
+        list[str] | None, typer.Option(metavar="NAME|DIR", help="A further test set to score; may be repeated")
+    ] = None,
     corrupted: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Corrupted copies (CIFAR-C, ImageNet-C) instead of our own"),
@@ -84,12 +94,15 @@ def audit(
     split: flag.SplitName = "test",
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
-    seed: Annotated[int, typer.Option(help="Decides corruptions and intervals")] = 0,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Images at a time [default: as memory allows]")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides corruptions and intervals")] = 0,
     device: flag.Device = "auto",
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an unfinished audit with other options")] = False,
     assets: Annotated[str, typer.Option(help="Plotly's script: inline, or beside the page, to share")] = "inline",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 where the checks before the audit find something fatal")
+    ] = False,
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
@@ -97,6 +110,7 @@ def audit(
     require(processes >= 1, "--processes", "at least 1", processes)
     find_depth(depth)
     target = one_target(targets or [], ensemble)
+    flag.check_folder(output)
     if assets not in ASSETS:
         raise UnknownName("place for the script", assets, ASSETS)
     if predictions is not None and processes > 1:
@@ -110,6 +124,7 @@ def audit(
     if predictions is not None:
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
+        measured_ones |= flag.given(skip=skip, only=only, shift=shift or None, batch_size=batch_size)
         measured_ones |= flag.given(foreign=foreign or None, corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
@@ -120,7 +135,7 @@ def audit(
         shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": calibration or CROSS_FIT}
         shared |= {"allow_leakage": allow_leakage, "provenance": {"command": as_given()}}
         audit_predictions(loaded_predictions, name=predictions.stem, seed=seed, output=folder, **shared)
-        show(folder, json_, quiet, assets)
+        show(folder, json_, quiet, assets, strict)
         return
     loaded = find_target(target, source, data_options)
     if ensemble:
@@ -130,12 +145,19 @@ def audit(
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": calibration or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or (), "foreign": foreign or ()}
+    measured |= {"skip": names_in(skip), "only": names_in(only), "shifts": shift or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
+    measured["class_names"] = None if loaded.run is None else loaded.run.class_names
     measured["provenance"] = provenance_of(loaded, as_given())
     measure(loaded.model, loaded.data, name=loaded.name, output=folder, progress=not quiet, **measured)
     if is_first():
-        show(folder, json_, quiet, assets)
+        show(folder, json_, quiet, assets, strict)
+
+
+def names_in(text: str | None) -> list[str]:
+    """`attacks,geometry`."""
+    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def one_target(targets: list[Path], ensemble: bool) -> Path | None:
@@ -184,15 +206,25 @@ def parse_groups(given: str, of: Split | Predictions) -> list[str]:
     return read_groups(path, column, of)
 
 
-def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline") -> None:
-    """Write the page of an audit and say what it says."""
+def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict: bool = False) -> None:
+    """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
     plain = read_audit(folder)
     page = write_page(folder / "report.html", [plain], assets=assets)
+    fatal = [finding for finding in plain["preflight"] if finding["severity"] == FATAL]
+    for finding in plain["preflight"]:
+        line = printable(f"! {finding['message']} {finding['advice']}")
+        if finding in fatal:
+            print(f"{finding['severity'].upper()} {line}", file=sys.stderr if quiet or json_ else sys.stdout)
+        elif not (quiet or json_):
+            print(line)
     if json_:
         plain.pop("points")
         print(json.dumps(plain))
     elif not quiet:
-        for finding in plain.get("preflight", ()):
-            print(f"! {finding['message']} {finding['advice']}")
-        print("\n".join(verdict(plain)))
+        for line in plain["subject"].get("model", ()):
+            if line.startswith("Left out"):
+                print(printable(line))
+        print(printable("\n".join(verdict(plain))))
         print(f"page: {page}")
+    if strict and fatal:
+        raise typer.Exit(1)

@@ -52,7 +52,7 @@ def calibrate(
         typer.Option(help=f"Share of the images for the calibrator; the rest are for the promises [{TUNING}]"),
     ] = None,
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Fit on train or test all the same")] = False,
-    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images at a time")] = 256,
     device: flag.Device = "auto",
     output: Annotated[Path | None, typer.Option(help="Folder for the copy [default: beside the run, RUN-METHOD]")] = None,
     json_: flag.Json = False,
@@ -71,7 +71,7 @@ def calibrate(
     folder = copy_folder(run, output or target.parent / f"{target.resolve().name}-{method}")
     data_options = reading.options()
     dataset, torch_device = data_of_run(run, target, data, data_options), pick_device(device)
-    check_classes(run.class_names, dataset.class_names)
+    check_classes(run, dataset)
     if len(dataset.split(split)) == 0:
         raise SurefootError(f"The {split} split has no images to fit a calibrator on (data.{split}).")
     bare = run.predictor.to(torch_device)

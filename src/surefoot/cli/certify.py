@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..data.dataset import whole
 from ..geometry.certificates import Certificates
 from ..geometry.certificates import certify as measure
 from ..intervals import wilson
+from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import find
 from ..models.classifier import pick_device
 from ..plain import plain
@@ -39,8 +41,8 @@ def certify(
     split: flag.SplitName = "test",
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
-    batch_size: Annotated[int, typer.Option(help="Noisy images at a time")] = 256,
-    seed: Annotated[int, typer.Option(help="Decides the noise")] = 0,
+    batch_size: Annotated[int, typer.Option(min=1, help="Noisy images at a time")] = 256,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides the noise")] = 0,
     device: flag.Device = "auto",
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
@@ -73,7 +75,7 @@ def curve(result: Certificates, radii: list[float]) -> list[Row]:
 
 def as_table(title: str, rows: list[Row]) -> Table:
     """A row for each radius, for the screen."""
-    shown = Table(title=title, title_justify="left")
+    shown = Table(title=Text(title), title_justify="left")
     for column in ("radius", find("certified_accuracy").label, "interval"):
         shown.add_column(column, justify="right")
     for row in rows:

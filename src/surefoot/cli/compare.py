@@ -18,6 +18,7 @@ from ..auditing.comparing import MCE, Compared, Comparison, Difference, read_com
 from ..auditing.comparing import compare as measure_differences
 from ..auditing.depths import find_depth
 from ..errors import NotFound, SurefootError
+from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import SHARE, of_path, path_label
 from ..plain import plain
 from ..report.page import read_audit, write_page
@@ -32,8 +33,12 @@ def compare(
     audit: Annotated[bool, typer.Option("--audit", help="Audit run folders that have none yet")] = False,
     depth: Annotated[str | None, typer.Option(help="With --audit: quick, standard or full [default: quick]")] = None,
     allow_code: flag.AllowCode = False,
+    primary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="What you meant to compare, such as accuracy: not corrected; may be repeated"),
+    ] = None,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Not only each against the first")] = False,
-    seed: Annotated[int, typer.Option(help="Decides the intervals")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides the intervals")] = 0,
     output: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw one page for all of them")] = None,
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
@@ -49,7 +54,7 @@ def compare(
     for target in lacking(targets, audit, depth, allow_code):
         make_audit(target, depth or "quick", quiet, allow_code)
     models = [read_compared(target) for target in targets]
-    comparison = measure_differences(models, all_pairs=all_pairs, seed=seed)
+    comparison = measure_differences(models, all_pairs=all_pairs, primary=primary or (), seed=seed)
     if output is not None:
         draw_page(output, models, comparison)
     if json_:
@@ -127,22 +132,28 @@ def show(comparison: Comparison) -> None:
     for first, second in pairs:
         own = [item for item in comparison.differences if (item.first, item.second) == (first, second)]
         Console().print(as_table(first, second, own, comparison.values))
-        print(in_words(second, first, own, len(comparison.differences)))
+        print(in_words(second, first, own, sum(not item.primary for item in comparison.differences)))
 
 
 def as_table(first: str, second: str, differences: list[Difference], values: dict[str, dict[str, float]]) -> Table:
     """A row for each number, for the screen: whole words on 80 columns, long names on several lines."""
-    shown = Table(title=f"{second} minus {first}, 95 % intervals", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    title = Text(f"{second} minus {first}, with the intervals that the verdict uses")
+    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     shown.add_column("", overflow="fold")
     for column in (first, second, "difference"):
         shown.add_column(Text(column), justify="right", overflow="fold")
     shown.add_column("verdict", overflow="fold")
     for item in differences:
         by_model = {first: 1.0, second: 1 + item.value} if item.name == MCE else values.get(item.name, {})
-        value, low, high = (number(item.name, each, True) for each in (item.value, item.low, item.high))
+        value, low, high = (number(item.name, each, True) for each in (item.value, *item.adjusted))
         pair = (number(item.name, by_model[name]) if name in by_model else "" for name in (first, second))
         unit = ", %" if of_path(item.name).unit == SHARE else ""
-        shown.add_row(Text(path_label(item.name) + unit), *pair, f"{value} ({low} to {high})", verdict(item))
+        shown.add_row(
+            Text(path_label(item.name) + unit + (" (primary)" if item.primary else "")),
+            *pair,
+            f"{value} ({low} to {high})",
+            verdict(item),
+        )
     return shown
 
 

@@ -13,6 +13,7 @@ from ..corruptions.weather import frost_photographs
 from ..corruptions.writing import write, write_sheet
 from ..data.loading import load_data
 from ..errors import SurefootError, require
+from ..keys import LARGEST as LARGEST_SEED
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -46,7 +47,7 @@ def corrupt(
     split: Annotated[str, typer.Option(help="train, calibration, validation or test")] = "test",
     scale: Annotated[str, typer.Option(help="Constants for 32, 64 or 224 px [auto: by the images' side]")] = "auto",
     frost: Annotated[str | None, typer.Option(help="Folder of photographs of frost, or imagecorruptions")] = None,
-    seed: Annotated[int, typer.Option(help="Decides the random draws")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides the random draws")] = 0,
     reading: flag.DataFlags,
     max_images: flag.MaxImages = None,
     quiet: flag.Quiet = False,
@@ -57,6 +58,10 @@ def corrupt(
     for name, value, owner, used in (("image", image, "preview", preview), ("layout", layout, "output", output)):
         if value is not None and used is None:
             raise SurefootError(f"--{name} is for --{owner}.")
+    if preview is not None:
+        require(preview.suffix.lower() == ".png", "--preview", "a file *.png", str(preview))
+        flag.check_output(preview, "--preview")
+    flag.check_folder(output)
     given = reading.options(split, max_images=max_images)
     chosen = GROUPS.get(names) or tuple(name.strip() for name in names.split(","))
     loaded = load_data(data, **given)

@@ -16,11 +16,13 @@ from rich.table import Table
 
 from ..auditing.comparing import Difference, compare, read_compared
 from ..errors import SurefootError
+from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import SHARE, find, of_path
 from ..plain import plain
 from ..studies.grid import COLUMNS, Row, run_grid, table
 from ..training.recipes import Recipe
 from ..types import Estimate
+from . import options as flag
 from .compare import draw_page, verdict
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -31,7 +33,7 @@ OBJECTIVES = ("cross-entropy", "macs")
 def demo(
     output: Annotated[Path, typer.Option(help="Folder for runs and page")] = Path("surefoot-demo"),
     epochs: Annotated[int, typer.Option(help="Epochs for each model")] = 20,
-    seed: Annotated[int, typer.Option(help="Decides everything random")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides everything random")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier demo")] = False,
     open_: Annotated[
         bool | None, typer.Option("--open/--no-open", help="Open the page in a browser [default: where there is a screen]")
@@ -40,6 +42,7 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
     """Cross-entropy against MaCS on scanned digits: train, audit, compare, and see the page."""
+    flag.check_folder(output)
     given = {"data": "digits", "model": "small-resnet", "seed": seed}
     given["training"] = {"epochs": epochs, "precision": "float32"}  # the same story on every processor
     recipes = {name: Recipe.check({**given, "objective": name}) for name in OBJECTIVES}

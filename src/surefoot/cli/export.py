@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,7 +90,7 @@ def check_flags(format: str, output: Path | None, temperature: str | None, fit_o
 def parse_temperature(text: str) -> float:
     """`1.5` or `3/2`."""
     number = parse_number(text)
-    if not isinstance(number, (int, float)) or not number > 0:
+    if not isinstance(number, (int, float)) or not 0 < number < math.inf:
         raise SurefootError(f"--temperature must be fit, none or a positive number, got '{text}'.")
     return float(number)
 

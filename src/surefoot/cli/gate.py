@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from ..auditing.gating import FORMATS, judge, parse_rule, parse_rules
-from ..errors import NotFound, SurefootError, UnknownName
-from ..files import read_json, write_text
-from ..report.page import SCHEMA
+from ..auditing.naming import check_audit
+from ..errors import SurefootError, UnknownName, printable
+from ..files import read_json, read_text, write_text
+from ..schemas import load_yaml
 from . import options as flag
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -44,7 +44,7 @@ def gate(
     if output is not None:
         write_text(output, text)
     if not quiet:
-        print(text, end="")
+        print(printable(text), end="")
     if not all(verdict.holds for verdict in verdicts):
         raise typer.Exit(1)
 
@@ -60,17 +60,12 @@ def read_numbers(path: Path) -> dict[str, Any]:
         if not (path / "audit.json").is_file():
             raise SurefootError(f"'{path}' has no audit.json: surefoot audit writes it.")
         path = path / "audit.json"
-    content = read_json("audit", path)
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if schema != SCHEMA:
-        raise SurefootError(f"'{path}' has schema {schema}, and this version reads {SCHEMA}.")
-    return dict(content)
+    return check_audit(path, read_json("audit", path))
 
 
 def read_yaml(path: Path) -> Any:
-    if not path.is_file():
-        raise NotFound("rules", path)
+    text = read_text("rules", path)
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SurefootError(f"rules '{path}' are not valid YAML: {str(error).splitlines()[0]}.") from error
+        return load_yaml(text)
+    except ValueError as error:
+        raise SurefootError(f"rules '{path}' are not valid YAML: {error}.") from error

@@ -7,13 +7,15 @@ import logging
 import os
 import sys
 import traceback
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ..errors import SurefootError, UnknownName
+from ..errors import SurefootError, UnknownName, printable
+from ..lifelines import Ended, end_with_parent, ended_by_signals
 from ..registry import search_current_folder
 from ..version import VERSION
 
@@ -92,14 +94,18 @@ def run(arguments: list[str] | None = None) -> None:
     safe_path = os.environ.get("PYTHONSAFEPATH", "")  # empty is as good as none
     os.environ["PYTHONSAFEPATH"] = "1"  # nor by processes that are started for us
     notes = logging.StreamHandler(sys.stderr)
+    notes.setFormatter(Lines())
     logger = logging.getLogger("surefoot")
     level = logger.level
     logger.setLevel(logging.ERROR if "--quiet" in arguments else logging.INFO)
     logger.addHandler(notes)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a letter that the terminal does not have ends nothing
+    several = end_with_parent() and "RANK" in os.environ  # which are ended at once, wherever they wait for each other
     try:
-        code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
+        refuse_empty(arguments)
+        with nullcontext() if several else ended_by_signals():
+            code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
         if code == INTERRUPTED:  # newer typers catch the interrupt themselves
             raise KeyboardInterrupt
         sys.exit(flushed(code if isinstance(code, int) else 0))
@@ -120,19 +126,50 @@ def run(arguments: list[str] | None = None) -> None:
     except Exception as error:  # whatever else goes wrong is no check that did not hold
         if debug:
             traceback.print_exc()
+        if out_of_memory(error):
+            fail("Memory is full: a smaller --batch-size, --image-size or --max-images needs less (--debug shows where).")
         said = " ".join(str(error).split())
-        print(f"surefoot: {type(error).__name__}{': ' if said else ''}{said} (--debug shows where)", file=sys.stderr)
+        print(f"surefoot: {type(error).__name__}{': ' if said else ''}{printable(said)} (--debug shows where)", file=sys.stderr)
         sys.exit(2)
+    except Ended as end:
+        fail(f"Ended by signal {end.number}.{way_on(arguments)}", end.code)
     except (KeyboardInterrupt, typer.Abort):
-        way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
-        epoch = "from the last finished epoch"
-        goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
-        again = next((f" {way} goes on {text}." for command, text in goes_on.items() if command in arguments), "")
-        fail(f"Interrupted.{again}", INTERRUPTED)
+        fail("" if several else f"Interrupted.{way_on(arguments)}", INTERRUPTED)  # of several their launcher speaks
     finally:
         os.environ["PYTHONSAFEPATH"] = safe_path
         logger.removeHandler(notes)
         logger.setLevel(level)
+
+
+class Lines(logging.Formatter):
+    """Notes that a terminal prints and does not obey."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def refuse_empty(arguments: list[str]) -> None:
+    """An empty value is a variable that a script forgot to set: as a path it would be the current folder."""
+    flag = ""
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if not word or (name.startswith("--") and equals and not value):
+            raise SurefootError(f"{(name if equals else flag) or 'An argument'} must not be empty.")
+        flag = word if word.startswith("-") else ""
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether Python, numpy or torch, on any device, found no memory."""
+    said = str(error)
+    return isinstance(error, MemoryError) or "can't allocate memory" in said or "out of memory" in said
+
+
+def way_on(arguments: list[str]) -> str:
+    """How to go on with a command that was stopped, if it can be gone on with."""
+    way = "The same command without --overwrite" if "--overwrite" in arguments else "The same command"
+    epoch = "from the last finished epoch"
+    goes_on = {"train": epoch, "study": epoch, "audit": "with what is left"}
+    return next((f" {way} goes on {text}." for command, text in goes_on.items() if command in arguments), "")
 
 
 def with_values(arguments: list[str]) -> list[str]:
@@ -158,6 +195,6 @@ def without_reader() -> int:
 
 
 def fail(message: str, code: int = 2) -> None:
-    if os.environ.get("RANK", "0") == "0":  # one of several processes speaks for all
-        print(f"surefoot: {message}", file=sys.stderr)
+    if message and os.environ.get("RANK", "0") == "0":  # one of several processes speaks for all
+        print(f"surefoot: {printable(message)}", file=sys.stderr)
     sys.exit(code)

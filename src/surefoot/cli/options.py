@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable
@@ -13,16 +14,27 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from .. import files
 from ..errors import SurefootError
 from ..schemas import parse_number
 
-ModelName = Annotated[str | None, typer.Option(help="Instead of a run folder: a model name")]
+ModelName = Annotated[
+    str | None, typer.Option(help="Instead of a run folder: a name, folder, file (ONNX, TorchScript, .pt2), cmd:COMMAND or URL")
+]
+Returns = Annotated[str | None, typer.Option(metavar="logits|probabilities", help="What a model from elsewhere gives")]
+Sends = Annotated[str | None, typer.Option(metavar="npy|png", help="How cmd: and URL get their pictures [default: npy]")]
+Classes = Annotated[
+    str | None,
+    typer.Option(metavar="names|N,N,...|FILE", help="The model's output of each class [default: one to one, or by name]"),
+]
+Timeout = Annotated[float | None, typer.Option(help="Seconds that cmd: and URL may take for a batch [default: 60]")]
 Checkpoint = Annotated[Path | None, typer.Option(help="Weights for --model")]
 Pretrained = Annotated[
     str | None, typer.Option(metavar="[TAG]", help="Published weights for --model: the default ones, or those of a tag")
 ]
 Import = Annotated[
-    str | None, typer.Option("--import", metavar="MODULE:FUNCTION", help="Instead: a function that gives an nn.Module")
+    str | None,
+    typer.Option("--import", metavar="MODULE:NAME", help="Instead: a model of your own, or a function that gives one"),
 ]
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help="Trust the file: run the code and fetch the data and models that it names")
@@ -38,8 +50,8 @@ Interpolation = Annotated[str | None, typer.Option(help="nearest, bilinear, bicu
 Mean = Annotated[str | None, typer.Option(metavar="M|R,G,B", help="Normalisation inside the model")]
 Std = Annotated[str | None, typer.Option(metavar="S|R,G,B", help="Normalisation inside the model")]
 Stem = Annotated[str | None, typer.Option(help="First layers for small images: auto, imagenet or enlarge")]
-MaxImages = Annotated[int | None, typer.Option(help="A stratified number of test images")]
-Workers = Annotated[int | None, typer.Option(help="Processes that read images that do not fit into memory")]
+MaxImages = Annotated[int | None, typer.Option(min=1, help="A stratified number of test images")]
+Workers = Annotated[int | None, typer.Option(min=0, help="Processes that read images that do not fit into memory")]
 SkipBadImages = Annotated[bool, typer.Option("--skip-bad-images", help="Leave out images that cannot be read, and count them")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, ...")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON")]
@@ -79,6 +91,10 @@ class ModelFlags:
     stem: Stem = None
     mean: Mean = None
     std: Std = None
+    classes: Classes = None
+    returns: Returns = None
+    sends: Sends = None
+    timeout: Timeout = None
 
     def normalisation(self) -> dict[str, Any]:
         """`--mean` and `--std` as numbers."""
@@ -122,6 +138,11 @@ def check_output(path: Path | None, name: str = "--output") -> None:
         raise SurefootError(f"{name} '{path}' cannot be written: '{near}' is no folder that takes files.")
 
 
+def check_folder(path: Path | None, name: str = "--output") -> None:
+    """Refuse a folder that is a file, before the work for it is done."""
+    files.check_folder(path, name)
+
+
 def given(**flags: Any) -> dict[str, Any]:
     """The flags that were given, with plain values."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
@@ -138,7 +159,7 @@ def parse_tag(text: str | None) -> bool | str:
 def parse_numbers(flag: str, text: str, example: str) -> list[float]:
     """`0,1/255,0.03`."""
     numbers = [parse_number(part.strip()) for part in text.split(",")]
-    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or number < 0), None)
+    wrong = next((number for number in numbers if not isinstance(number, (int, float)) or not 0 <= number < math.inf), None)
     if wrong is not None:
         raise SurefootError(f"{flag} must be numbers of at least 0 with commas, such as {example}, got '{wrong}'.")
     return [float(number) for number in numbers]
@@ -159,6 +180,6 @@ def parse_channels(flag: str, text: str | None) -> float | list[float] | None:
     if text is None:
         return None
     numbers = [parse_number(part) for part in text.split(",")]
-    if not all(isinstance(number, (int, float)) for number in numbers):
+    if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
         raise SurefootError(f"{flag} must be a number, or one for each channel with commas, got '{text}'.")
     return float(numbers[0]) if len(numbers) == 1 else [float(number) for number in numbers]

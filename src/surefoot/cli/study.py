@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,22 +18,23 @@ from ..data.loading import DATASETS
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..files import write_text
 from ..models.classifier import pick_device
-from ..report.study_page import write_study
+from ..report.pictures import check_picture, write_figures
 from ..studies.cells import ALSO, Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
-from ..studies.layout import build_table, count_wins
+from ..studies.figures import cells_for, figure_data
 from ..studies.origins import Origins, with_origins
+from ..studies.papers import find_figure
 from ..studies.reading import read_file, read_study, study_names
-from ..studies.rendering import FORMATS, as_plain, differences, published_apart, published_text, render, wins_text
+from ..studies.rendering import FORMATS
 from ..studies.results import Results, require_results
-from ..studies.running import run_study, threads_for, title_of
+from ..studies.running import Report, check_work, run_study, threads_for
 from ..studies.schema import Study
-from ..studies.searching import choose, grid_methods, parse_grid, random_methods
+from ..studies.searching import grid_methods, parse_grid, random_methods
 from . import options as flag
+from .study_tables import command_of, in_words, paper_lines, save_page, save_tables, state_of, text_of
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 logger = logging.getLogger("surefoot")
-SUFFIX = {"md": "md", "csv": "csv", "latex": "tex"}
 Name = Annotated[str, typer.Argument(help="A study of `surefoot study list`, or a YAML file of your own")]
 Scale = Annotated[
     str, typer.Option(help="smoke (digits, minutes), cpu (small net, CIFAR-10 folders, a night), full (the paper's)")
@@ -52,6 +53,7 @@ Corrupted = Annotated[
     typer.Option(metavar="DIR", help="Published copies (CIFAR-10-C, ImageNet-C, ...) instead of generating; may be repeated"),
 ]
 Frost = Annotated[str | None, typer.Option(metavar="DIR", help="Photographs of frost for the generator, or imagecorruptions")]
+Page = Annotated[Path | None, typer.Option(metavar="FILE.html", help="The table, its differences and figures as a page")]
 Format = Annotated[str, typer.Option("--format", help="md, csv or latex")]
 
 
@@ -62,14 +64,13 @@ def study() -> None:
 
 @app.command("list")
 def list_studies(json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False) -> None:
-    """The studies that come with the package."""
+    """Every table and figure of the papers with the study that has it, and the other studies that come with the package."""
     studies = {name: read_file(name) for name in study_names()}
     if json_:
-        print(json.dumps({name: {key: each.get(key) for key in ("title", "paper", "place")} for name, each in studies.items()}))
+        about = {name: {key: each.get(key) for key in ("title", "paper", "place")} for name, each in studies.items()}
+        print(json.dumps({name: {**each, "figures": list(studies[name].get("figures", {}))} for name, each in about.items()}))
         return
-    width = max(map(len, studies))
-    for name, each in studies.items():
-        print(f"{name:<{width}}  {each['title']}")
+    print("\n".join(paper_lines({name: " ".join(each["title"].split()) for name, each in studies.items()})))
 
 
 @app.command()
@@ -96,6 +97,7 @@ def run(
     corrupted: Corrupted = None,
     frost: Frost = None,
     format: Format = "md",
+    page: Page = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
     """Compute the cells that are missing and print the table; the same command goes on after any interruption."""
@@ -107,12 +109,14 @@ def run(
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
     if format not in FORMATS:
         raise UnknownName("format", format, FORMATS)
+    flag.check_output(page, "--page")
     folder = results or Path("studies") / scale
     flag.check_output(folder / "cells" / "cell.json", "--results")
     used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     if engine != "ray" and any(Results(folder).missing(cell) for cell in cells):  # nodes of a cluster have their own
         pick_device(device)
         check_folders(cells)
+    used.check()
     work_path = work_folder(folder, work)
     each = threads or (1 if engine == "ray" else threads_for(jobs))
     flags: dict[str, Any] = {"scale": scale, "root": root and "DIR", "seeds": seeds, "jobs": jobs, "threads": threads}
@@ -125,10 +129,68 @@ def run(
     report = run_study(cells, used, Results(folder), work_path, save=save, progress=not quiet, **options)
     if not quiet:
         print(text_of(chosen, cells, Results(folder), format), end="")
+    if page is not None:
+        save_page(page, command_of(name, flags), chosen, whole, Results(folder))
+    end_with(report)
+
+
+def end_with(report: Report) -> None:
+    """Tell what failed, and end with 1 if anything did."""
+    for outcome in report.failed:
+        logger.error("cell %s failed: %s; its log is %s", outcome.cell, outcome.said, outcome.log)
     if report.failed:
-        for outcome in report.failed:
-            logger.error("cell %s failed: %s; its log is %s", outcome.cell, outcome.said, outcome.log)
         raise typer.Exit(1)
+
+
+@app.command()
+def figure(
+    name: Annotated[str, typer.Argument(help="A figure of `surefoot study list`, as macs-figure4, or a study: all it has")],
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help=".html, or .svg or .png with surefoot[pictures]")],
+    allow_code: flag.AllowCode = False,
+    scale: Scale = "smoke",
+    root: Root = None,
+    jobs: Annotated[int, typer.Option(help="Cells at a time; the cores are divided among them")] = 1,
+    threads: Annotated[int | None, typer.Option(help="Threads of each cell [default: cores / jobs]")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    results: Folder = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder of weights and logs [default: .study-work beside the results]")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
+) -> None:
+    """Draw a figure of a paper: compute the cells that it lacks, and write it as a page or a picture."""
+    require(jobs >= 1, "--jobs", "at least 1", jobs)
+    flag.check_output(output)
+    check_picture(output)
+    study_name, place = find_figure(name)
+    chosen, cells, origins = prepare(study_name, scale, root, None, None, None, None, None, allow_code)
+    places = list(chosen.figures) if place is None else [place]
+    if not places:
+        raise SurefootError(f"Study '{name}' has no figures.")
+    if root is None and needs_root(chosen):
+        raise SurefootError(f"Study '{study_name}' at scale {scale} reads a folder of images: give it with --root.")
+    needed = [cell for each in places for cell in cells_for(chosen, cells, chosen.figures[each])]
+    folder = results or Path("studies") / scale
+    flag.check_output(folder / "cells" / "cell.json", "--results")
+    each_threads = threads or threads_for(jobs)
+    options: dict[str, Any] = {"threads": each_threads, "device": device, "origins": origins}
+    todo, used = merged_cells(needed), find_engine("local", jobs)
+    report = run_study(todo, used, Results(folder), work_folder(folder, work), progress=not quiet, **options)
+    end_with(report)
+    drawn = [figure_data(chosen, cells, Results(folder), each) for each in places]
+    flags = {"scale": scale, "root": root and "DIR", "output": output.name}
+    write_figures(output, drawn, " ".join(chosen.title.split()), command_of(name, flags, "figure"))
+    if not quiet:
+        print(f"figure: {output}")
+
+
+def merged_cells(cells: Sequence[Cell]) -> list[Cell]:
+    """Every cell once, with all that its figures need of it."""
+    by_name: dict[str, Cell] = {}
+    for cell in cells:
+        other = by_name.get(cell.name, cell)
+        by_name[cell.name] = replace(cell, measure={**other.measure, **cell.measure}, drawn=other.drawn | cell.drawn)
+    return list(by_name.values())
 
 
 @app.command()
@@ -145,7 +207,7 @@ def show(
     corrupted: Corrupted = None,
     frost: Frost = None,
     format: Format = "md",
-    page: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw the table and its differences as a page")] = None,
+    page: Page = None,
 ) -> None:
     """Print the table of what is finished, without computing anything."""
     chosen, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
@@ -156,11 +218,7 @@ def show(
         folder = "DIR" if needs_root(chosen) else None
         flags = {"scale": scale, "root": folder, "only": only_, "seeds": seeds, "results": measured.folder.as_posix()}
         flags |= {"objective": objective, "grid": grid, "random": random, "allow-code": allow_code}
-        flags |= origin_flags(corrupted, frost)
-        about = {"command": command_of(name, flags), "published": published_apart(chosen)}
-        shown = as_plain(build_table(chosen, cells, measured, cells_of(chosen)))
-        shown["notes"] += [chosen.note] if chosen.note else []
-        write_study(page, {**shown, **about})
+        save_page(page, command_of(name, {**flags, **origin_flags(corrupted, frost)}), chosen, cells, measured)
         print(f"page: {page}")
 
 
@@ -183,7 +241,7 @@ def status(
     """Which cells are finished, begun, or still to do."""
     _, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     folder = results or Path("studies") / scale
-    work_path, finished = (work or folder.parent / ".study-work"), Results(folder)
+    work_path, finished = (work or folder.parent / ".study-work"), require_results(folder)
     rows = [state_of(cell, finished, work_path) for cell in cells]
     if json_:
         print(json.dumps(rows))
@@ -252,58 +310,8 @@ def check_folders(cells: Sequence[Cell]) -> None:
 def work_folder(results: Path, given: Path | None) -> Path:
     """Weights and logs: beside the results, never among them, and never committed."""
     folder = given or results.parent / ".study-work"
+    check_work(folder, results)
+    flag.check_folder(folder, "--work")
     if not (folder / ".gitignore").is_file():
         write_text(folder / ".gitignore", "*\n")
     return folder
-
-
-def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) -> str:
-    """The table; with Markdown also differences, wins, the paper's figures and the choice."""
-    table = build_table(study, cells, results, cells_of(study))
-    text = render(table, format)
-    if format != "md":
-        return text
-    parts = [text, differences(table) if study.table.differences else ""]
-    if study.table.wins:
-        parts.append(wins_text(count_wins(cells, results, study.table.wins)))
-    parts.append(published_text(study))
-    if study.select:
-        best = choose(study, cells, results)
-        winner = "nothing yet" if best is None else f"{best.method} ({best.order[0][1]:.4g}, {best.over})"
-        so_far = " so far" if best is not None and table.finished < table.cells else ""
-        parts.append(f"Chosen on validation by {study.select}{so_far}: {winner}.\n")
-    return "\n".join(part for part in [*parts, f"{study.note}\n" if study.note else ""] if part)
-
-
-def command_of(name: str, flags: dict[str, Any]) -> str:
-    """The command that makes a table, without the folder of the data, which is this machine's own."""
-    words = ["surefoot", "study", "run", name]
-    for option, value in flags.items():
-        for each in value if isinstance(value, list) else [value]:
-            words += [] if each is None or each is False else [f"--{option}"] if each is True else [f"--{option}", str(each)]
-    return shlex.join(words)
-
-
-def save_tables(title: str, command: str, study: Study, cells: Sequence[Cell], results: Results) -> None:
-    """Every format beside the cells; above the Markdown stands the command that makes it."""
-    for format, suffix in SUFFIX.items():
-        above = f"    {command}\n\n" if format == "md" else ""
-        write_text(results.folder / f"{title}.{suffix}", above + text_of(study, cells, results, format))
-
-
-def state_of(cell: Cell, results: Results, work: Path) -> dict[str, Any]:
-    """What is known about a cell."""
-    missing = results.missing(cell)
-    history = work / "runs" / cell.name / "history.jsonl"
-    epochs = len(history.read_text().splitlines()) if history.is_file() else 0
-    state = "finished" if not missing else "begun" if epochs or len(missing) < len(cell.measure) else "to do"
-    about = {"cell": cell.name, "state": state, "title": title_of(cell), "labels": dict(cell.labels), "seed": cell.seed}
-    return {**about, "epochs": epochs, "of": cell.recipe.training["epochs"], "left": missing}
-
-
-def in_words(row: dict[str, Any]) -> str:
-    """How far a cell is that was begun."""
-    if row["state"] != "begun":
-        return ""
-    trained = f"epoch {row['epochs']} of {row['of']}" if row["epochs"] < row["of"] else "trained"
-    return f": {trained}; left: {', '.join(row['left'])}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,21 @@ from torch import nn
 from ..data.dataset import Dataset
 from ..data.fetching import local_data
 from ..data.loading import load_data
-from ..data.settings import settings_of
+from ..data.settings import FOLDER, folder_name, is_foreign, is_transformers, settings_of
 from ..errors import SurefootError
 from ..measurements.temperatures import CROSS_FIT
-from ..models.foreign import adapt_any
+from ..models.class_mapping import with_classes
+from ..models.foreign import adapt_found
 from ..models.loading import load_model
-from ..registry import import_own
+from ..models.model_files import describe, is_model_file
+from ..models.preflight import other_count
+from ..models.remote import is_remote_model
+from ..registry import import_own, takes
 from ..training.runs import Run, load_run
 from . import options as flag
 
 logger = logging.getLogger("surefoot")
-WAYS = "a run folder, or --model with --checkpoint or --pretrained, or --import"
+WAYS = "a run folder or a model file, or --model with --checkpoint or --pretrained, or --import"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,18 @@ class Target:
 
 
 def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
+    """The one model that the flags name, with its data, and with an output for each class of them."""
+    found = find_model(target, source, data_options)
+    data, known = found.data, () if found.run is None else found.run.class_names
+    model, lines = with_classes(found.model, data.class_names, data.image_size, data.channels, source.classes, known)
+    for line in lines:
+        logger.info("%s", line)
+    if lines:
+        model.found = (*getattr(found.model, "found", ()), *lines)
+    return replace(found, model=model)
+
+
+def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
     """The one model that the flags name, with its data."""
     check_ways(target, source)
     if source.allow_code and target is None:
@@ -49,7 +66,11 @@ def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict
         if source.model is None:
             raise SurefootError(f"--{name} is for --model.")
     normalisation = source.normalisation()
+    if target is not None and is_model(str(target)):
+        return from_name(str(target), None, False, source, data_options, normalisation)
     if target is not None:
+        if source.returns is not None:
+            raise SurefootError("--returns is for models that are files, commands or addresses, and for --import.")
         if normalisation:
             raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
         return from_run(target, source.data, data_options, source.allow_code)
@@ -58,8 +79,8 @@ def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict
     if source.model is not None:
         model_options = {**normalisation, **flag.given(stem=source.stem)}
         tag = flag.parse_tag(source.pretrained)
-        return from_name(source.model, source.checkpoint, tag, source.data, data_options, model_options)
-    return from_import(source.import_ or "", source.data, data_options, normalisation)
+        return from_name(source.model, source.checkpoint, tag, source, data_options, model_options)
+    return from_import(source.import_ or "", source.data, data_options, normalisation, source.returns)
 
 
 def check_ways(target: Path | None, source: flag.ModelFlags) -> None:
@@ -72,13 +93,20 @@ def from_run(target: Path, data: str | None, options: dict[str, Any], allow_code
     """The predictor of a run folder, on the data it names or on others."""
     run = load_run(target, allow_code=allow_code)
     dataset = data_of_run(run, target, data, options)
-    check_classes(run.class_names, dataset.class_names)
+    if run.model.num_classes == dataset.num_classes:  # else they are mapped by name, or refused
+        check_classes(run, dataset)
     own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
     return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT, run)
 
 
-def check_classes(ours: tuple[str, ...], theirs: tuple[str, ...]) -> None:
-    """Refuse data in which a class of the run has another number; names that are quite other ones may mean the same."""
+def check_classes(run: Run, data: Dataset) -> None:
+    """Refuse data with another number of classes, or with a class of the run under another number.
+
+    Names that are quite other ones may mean the same.
+    """
+    if other := other_count(run.model.num_classes, data.num_classes):
+        raise SurefootError(f"{other.message} {other.advice}")
+    ours, theirs = run.class_names, data.class_names
     moved = [name for number, name in enumerate(theirs) if name in ours and ours.index(name) != number]
     if moved:
         said = f"class '{moved[0]}' is number {ours.index(moved[0])} of the run and {theirs.index(moved[0])} of the data"
@@ -101,39 +129,74 @@ def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any
     return load_data(**section, model=run.recipe.settings())
 
 
+def is_model(name: str) -> bool:
+    """Whether a target is a model itself, and not a run folder."""
+    return is_foreign(name) or folder_name(name).startswith(FOLDER)
+
+
 def from_name(
     model: str,
     checkpoint: Path | None,
     pretrained: bool | str,
-    data: str,
+    source: flag.ModelFlags,
     options: dict[str, Any],
     model_options: dict[str, Any],
 ) -> Target:
-    """A named model with weights from a file or as published."""
-    if checkpoint is None and not pretrained:
+    """A named model with weights from a file or as published, or a model that is a file, a folder, a command or an address."""
+    if source.data is None:
+        raise SurefootError(f"--data must be given with '{model}'.")
+    complete = is_model(model)
+    if checkpoint is None and not pretrained and not complete:
         raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
-    dataset = load_data(data, **options, model=settings_of(model, pretrained))
+    if is_foreign(model) and not is_transformers(model):
+        return from_program(model, source, options, model_options)
+    dataset = load_data(source.data, **options, model=settings_of(model, pretrained))
+    loaded: Any
     if checkpoint is None:  # with the head that was published, not a new one that fits the data
         sizes: dict[str, Any] = {"image_size": dataset.image_size, "channels": dataset.channels}
         loaded = load_model(model, **sizes, pretrained=pretrained, seed=0, **model_options).eval()
-        if loaded.num_classes != dataset.num_classes:
-            said = f"The weights of '{model}' are for {loaded.num_classes} classes, and the data have {dataset.num_classes}"
-            raise SurefootError(f"{said}: say which is which with --class-map, or give --checkpoint.")
     else:
         options = {"checkpoint": str(checkpoint), "pretrained": pretrained, **model_options}
         loaded = load_model(model, data=dataset, seed=0, **options).eval()
-    return Target(loaded, dataset, model, Path("audits") / model.replace("/", "-"))
+    return Target(loaded, dataset, model, folder_of(model))
 
 
-def from_import(target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any]) -> Target:
-    """Any module, from a function without arguments; without --mean and --std it takes pixels in [0, 1]."""
-    try:
-        module = import_own("import", target)()
-    except TypeError as error:
-        raise SurefootError(f"'{target}' cannot be called without arguments: {error}.") from error
-    if not isinstance(module, nn.Module):
-        raise SurefootError(f"'{target}' must give an nn.Module, got {type(module).__name__}.")
+def from_program(model: str, source: flag.ModelFlags, options: dict[str, Any], model_options: dict[str, Any]) -> Target:
+    """A file, a command or an address; what it says of the size of its pictures decides theirs, unless a flag does."""
+    wanted = {} if is_remote_model(model) else describe(model).preprocessing()
+    dataset = load_data(source.data, **{**wanted, **options})
+    about = {**model_options, **flag.given(returns=source.returns, sends=source.sends, timeout=source.timeout)}
+    loaded = load_model(model, data=dataset, **about)
+    return Target(loaded, dataset, model, folder_of(model))
+
+
+def folder_of(model: str) -> Path:
+    """Where the page of a model from elsewhere goes."""
+    name = Path(model).stem if is_model_file(model) else model.removeprefix("cmd:").partition("://")[2] or model
+    return Path("audits") / re.sub(r"[^\w.+-]+", "-", name).strip("-.")
+
+
+def from_import(
+    target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any], returns: str | None = None
+) -> Target:
+    """A model of one's own, by what it is: a module, an object with predict_proba, a function of pictures, or a maker of it."""
+    given = import_own("import", target)
+    if not is_own_model(given):
+        try:
+            given = given()
+        except TypeError as error:
+            raise SurefootError(f"'{target}' cannot be called without arguments: {error}.") from error
+        if not is_own_model(given) and not callable(given):
+            said = "an nn.Module, an object with predict_proba or a function of pictures"
+            raise SurefootError(f"'{target}' must give {said}, got {type(given).__name__}.")
     dataset = load_data(data, **options)
     mean, std = normalisation.get("mean", 0.0), normalisation.get("std", 1.0)
-    subject = adapt_any(module, mean, std, dataset.image_size, channels=dataset.channels)
+    subject = adapt_found(given, mean, std, dataset.image_size, dataset.channels, returns)
     return Target(subject, dataset, target, Path("audits") / target.replace(":", "-"))
+
+
+def is_own_model(given: Any) -> bool:
+    """Whether it is a model itself, and not what makes one: a function of pictures cannot be called without them."""
+    if isinstance(given, type):
+        return False
+    return isinstance(given, nn.Module) or hasattr(given, "predict_proba") or (takes(1)(given) and not takes(0)(given))

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ..data.fetching import local_data, refuse_remote_model
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, UnknownName, require, shown
+from ..keys import LARGEST as LARGEST_SEED
 from ..registry import code_in, refuse_code
 from ..schemas import defaults_of, parse_value
 from ..training.loop import fit
@@ -49,7 +50,9 @@ def train(
     compile: Annotated[bool, typer.Option("--compile", help="torch.compile the model")] = False,
     processes: Annotated[int, typer.Option(help="Processes on this machine, each with its share of a batch")] = 1,
     tracker: Annotated[str | None, typer.Option(help="tensorboard, or another of accelerate's trackers")] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides weights, order and noise [default: 0]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Decides weights, order and noise [default: 0]")
+    ] = None,
     pretrained: Annotated[
         str | None, typer.Option(metavar="[TAG]", help="Start from published weights: the default ones, or those of a tag")
     ] = None,
@@ -97,6 +100,9 @@ def train(
         raise SurefootError("--allow-code is for --recipe.")
     base = read_recipe(recipe) if recipe else {}
     composed = compose(base, set or [], names, sections, seed)
+    if set:  # a flag wins over what --set says of the same, and nonsense is still nonsense
+        said = compose({}, set, names, {}, None)
+        Recipe.check({section: said[section] for section in NAMED} | {key: said[key] for key in said if key not in NAMED})
     if recipe is not None and not allow_code:
         refuse_code(source_of(recipe), base)
         own = compose({section: {} for section in NAMED}, set or [], names, sections, seed)
@@ -132,13 +138,13 @@ def compose(
     out: dict[str, Any] = {"data": DATA, "model": MODEL, "objective": OBJECTIVE, **base}
     for section in NAMED:
         if not isinstance(out[section], str | Mapping | None):
-            raise SurefootError(f"{section} must be a name or a mapping, got {out[section]!r}.")
+            raise SurefootError(f"{section} must be a name or a mapping, got {shown(out[section])}.")
         out[section] = {"name": out[section]} if isinstance(out[section], str) else dict(out[section] or {})
         if names[section] is not None and names[section] != out[section].get("name"):
             out[section] = {"name": names[section]}
     for section in ("training", "augmentation"):
         if not isinstance(out.get(section), Mapping | None):
-            raise SurefootError(f"{section} must be a mapping of options, got {out[section]!r}.")
+            raise SurefootError(f"{section} must be a mapping of options, got {shown(out[section])}.")
     for setting in settings:
         apply_setting(out, setting)
     for section, options in sections.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from torch import Tensor
 from torch.nn import functional as F
 
 from ..data.dataset import Dataset, Split
 from ..errors import SurefootError, UnknownName, require
-from ..files import inside, part_of, read_json, remove, replacing, write_json
+from ..files import LOCK, inside, only_writer, part_of, read_json, remove, replacing, write_json
 from ..progress import progress_bar
 from ..types import Images
 from .engine import GENERATOR, corrupt
@@ -84,7 +84,7 @@ def write_sheet(path: str | Path, image: Images, names: tuple[str, ...] = NAMES,
 
 LAYOUTS = ("arrays", "folders")
 SEVERITIES = (1, 2, 3, 4, 5)
-MANIFEST, LOCK = "copies.json", ".lock"
+MANIFEST = "copies.json"
 BATCH = 512
 HOW = ("workers", "memory_gib", "download")  # options of data that change no pixel
 SEEN = 16  # images that a folder remembers
@@ -175,16 +175,9 @@ def manifest(data: Dataset, split: str, layout: str, seed: int, scale: str) -> d
 @contextmanager
 def claimed(folder: Path, described: dict[str, Any]) -> Iterator[None]:
     """An empty folder, or one that holds part of the same copies, for this process alone."""
-    if folder.exists() and not folder.is_dir():
-        raise SurefootError(f"'{folder}' must be a folder, and is a file.")
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(inside(folder, LOCK))
-    try:
-        with lock.acquire(blocking=False):
-            claim(folder, described)
-            yield
-    except Timeout as error:
-        raise SurefootError(f"Another process is writing copies to '{folder}'.") from error
+    with only_writer(folder):
+        claim(folder, described)
+        yield
 
 
 def claim(folder: Path, described: dict[str, Any]) -> None:
@@ -218,18 +211,18 @@ def is_written(folder: Path, name: str, layout: str) -> bool:
 
 def write_array(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:
     """One `.npy` with the severities one after the other."""
-    count = len(images)
-    with replacing(folder / f"{name}.npy") as beside:
+    count, one = len(images), math.prod(data.image_size) * data.channels
+    with replacing(folder / f"{name}.npy") as beside, open(beside, "wb") as file:  # a map of a full disk would end the process
         shape = (len(SEVERITIES) * count, *data.image_size, data.channels)
-        whole = np.lib.format.open_memmap(beside, mode="w+", dtype=np.uint8, shape=shape)
-        begin = 0
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        head, begin = file.tell(), 0
         for batch in images.batches(BATCH):
             for number, severity in enumerate(SEVERITIES):
                 levels = corrupted_levels(batch.images, name, severity, seed, batch.indices, scale)
-                whole[number * count + begin : number * count + begin + len(batch)] = levels
+                file.seek(head + one * (number * count + begin))
+                file.write(np.ascontiguousarray(levels).data)
             begin += len(batch)
             tick()
-        whole.flush()
 
 
 def write_folders(folder: Path, name: str, images: Split, data: Dataset, seed: int, scale: str, tick: Tick) -> None:

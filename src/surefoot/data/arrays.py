@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +10,8 @@ import torch
 from torch.nn import functional as F
 
 from ..errors import NotFound, SurefootError, require
+from ..files import read_arrays
+from ..limits import check_limit
 from .augmentation import Augmentation
 from .collection import Arrays, Collection, read_class_map, renumber_classes
 
@@ -22,11 +22,7 @@ def load_npz(path: Path, class_map: str | None = None) -> Collection:
     """`images` (count x height x width, with or without channels last, uint8), `labels`, and perhaps `class_names`."""
     if not path.is_file():
         raise NotFound("data file", path)
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise SurefootError(f"'{path}' is not a .npz of plain arrays: {str(error).splitlines()[0]}.") from error
+    arrays = read_arrays(path)
     for name in ("images", "labels"):
         if name not in arrays:
             raise SurefootError(f"'{path}' must hold 'images' and 'labels', got {', '.join(arrays) or 'nothing'}.")
@@ -38,6 +34,7 @@ def load_npz(path: Path, class_map: str | None = None) -> Collection:
     require(labels.shape == (len(images),), "labels", f"one for each of {len(images)} images", labels.shape)
     require(np.issubdtype(labels.dtype, np.integer), "labels", "whole numbers", str(labels.dtype))
     require(len(images) > 0, "images", "at least one", 0)
+    check_limit("SUREFOOT_MAX_CLASSES", "labels number the classes up to", int(labels.max()))
     own = class_names(arrays, labels, class_map)
     if labels.min() < 0 or labels.max() >= len(own):
         raise SurefootError(f"labels must be in 0 to {len(own) - 1}, got {labels.min()} to {labels.max()}.")
@@ -53,10 +50,20 @@ def load_npz(path: Path, class_map: str | None = None) -> Collection:
 def class_names(arrays: dict[str, np.ndarray], labels: np.ndarray, class_map: str | None) -> tuple[str, ...]:
     """What the labels of the file mean: as the file says, else as the class map says, else numbers."""
     if "class_names" in arrays:
-        return tuple(str(name) for name in arrays["class_names"])
+        given = arrays["class_names"]
+        require(given.ndim == 1, "class_names", "one for each class", given.shape)
+        names = tuple(str(name) for name in given)
+        check_names(names)
+        return names
     if class_map is not None:
         return read_class_map(class_map)
     return tuple(str(number) for number in range(int(labels.max()) + 1))
+
+
+def check_names(names: tuple[str, ...]) -> None:
+    """Names of classes stand in files and tables: they are not empty, and a terminal can print them."""
+    wrong = next((name for name in names if not name or not name.isprintable()), None)
+    require(wrong is None, "class_names", "printable", wrong)
 
 
 # scikit-learn's 1,797 scanned digits: real images that need no download, for demos and tests.

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from ..errors import SurefootError
 from ..registry import TRUST
-from .settings import HUB
+from .settings import HUB, MODEL_FILES, TRANSFORMERS
 from .torchvision_sets import PUBLISHED
 
 # Names such as `hfds/NAME`: data that somebody else's package reads, and what must hold for all of them.
@@ -31,7 +31,9 @@ def is_stream(name: str) -> bool:
 
 
 def check_package(name: str) -> None:
-    """That the package which reads these data is there."""
+    """That a set is named, and that the package which reads it is there."""
+    if not name.partition("/")[2].strip("/"):
+        raise SurefootError(f"Data '{name}' must go on with the name of a data set, such as {name.partition('/')[0]}/NAME.")
     package = PACKAGES[name.partition("/")[0]]
     if find_spec(package) is None:
         raise SurefootError(f"Data '{name}' needs the package '{package}': pip install {package.replace('_', '-')}.")
@@ -67,12 +69,20 @@ def local_data(source: str, section: Mapping[str, Any], own: Collection[str] = (
 def refuse_remote_model(source: str, section: Mapping[str, Any], own: Collection[str] = (), *, has_flags: bool = True) -> None:
     """Refuse a model section of the file `source` whose description or weights would be fetched."""
     name, pretrained = section.get("name"), section.get("pretrained")
-    if "name" not in own and isinstance(name, str) and name.startswith(HUB):
+    if "name" not in own and isinstance(name, str):
+        refuse_foreign(source, name)
+    if "name" not in own and isinstance(name, str) and name.startswith((HUB, TRANSFORMERS)):
         raise SurefootError(f"{source} names a model that would be fetched, '{name}': if you trust it, {TRUST}.")
     refuse_shares(source, section, {"checkpoint": "--checkpoint"}, own, has_flags)
     if "pretrained" not in own and pretrained:
         advice = way(has_flags, "--pretrained (or --set model.pretrained)")
         raise SurefootError(f"{source} asks for the published weights of '{name}', which would be fetched: {advice}.")
+
+
+def refuse_foreign(source: str, name: str) -> None:
+    """Refuse a model of the file `source` that is a program: a file of TorchScript and its like, a command, an address."""
+    if name.lower().endswith(MODEL_FILES) or name.startswith(("cmd:", "http://", "https://")):
+        raise SurefootError(f"{source} names a model that is a program, '{name}': if you trust it, {TRUST}.")
 
 
 def way(has_flags: bool, flag: str) -> str:

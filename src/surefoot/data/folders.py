@@ -110,34 +110,67 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
     if not folder.is_dir():
         raise NotFound("data folder", folder)
     rows = read_rows(labels)
+    check_inside(rows, str(labels))
+    check_complete(folder, labels, [folder / row[columns_of(rows, str(labels))[0]] for row in rows])
+    return load_table(rows, str(labels), folder, class_map, alone=False)
+
+
+def load_listed_files(listed: Path, root: str | None, class_map: str | None = None) -> Collection:
+    """A CSV of paths and labels that is the data set itself; paths are below `root`, or below the folder of the CSV."""
+    rows = read_rows(listed)
+    check_inside(rows, str(listed))
+    return load_table(rows, str(listed), Path(root) if root else listed.parent, class_map)
+
+
+def columns_of(rows: list[dict[str, str]], name: str) -> tuple[str, str, str | None]:
+    """The columns of files, labels and splits."""
     columns = list(rows[0]) if rows else []
-    file_column, label_column = (
-        next((c for c in columns if c.lower() in wanted), None) for wanted in (FILE_COLUMNS, LABEL_COLUMNS)
+    file, label, split = (
+        next((c for c in columns if c.lower() in wanted), None) for wanted in (FILE_COLUMNS, LABEL_COLUMNS, ("split",))
     )
-    if file_column is None or label_column is None:
-        raise SurefootError(f"'{labels}' must have columns 'file' and 'label', got {', '.join(columns) or 'nothing'}.")
+    if file is None or label is None:
+        raise SurefootError(f"'{name}' must have columns 'file' and 'label', got {', '.join(columns) or 'nothing'}.")
+    return file, label, split
+
+
+def check_inside(rows: list[dict[str, str]], name: str) -> None:
+    """A file of labels names files of its folder, and no others of the machine."""
+    column = columns_of(rows, name)[0]
+    outside = next((row[column] for row in rows if leaves_folder(row[column])), None)
+    if outside is not None:
+        raise SurefootError(f"'{name}' must name files of its folder, got '{outside}'.")
+
+
+def load_table(
+    rows: list[dict[str, str]], name: str, folder: Path, class_map: str | None = None, *, alone: bool = True
+) -> Collection:
+    """Rows of files and labels, called `name` in errors. Without a split column they are one test set, if they are `alone`."""
+    file_column, label_column, split_column = columns_of(rows, name)
     paths = [folder / row[file_column] for row in rows]
-    check_rows(folder, labels, paths, [row[label_column] for row in rows])
+    check_rows(name, paths, [row[label_column] for row in rows])
     labels_given = sorted({row[label_column] for row in rows})
-    numbers = whole_numbers(labels, labels_given)
+    numbers = whole_numbers(name, labels_given)
     numeric = bool(numbers)
     if numeric and class_map is None:
         names = tuple(str(number) for number in range(max(numbers.values()) + 1))
     elif numeric:
         names = tuple(number_classes([], class_map))
         if max(numbers.values()) >= len(names):
-            raise SurefootError(f"labels must be in 0 to {len(names) - 1}, got {max(numbers.values())} in '{labels}'.")
+            raise SurefootError(f"labels must be in 0 to {len(names) - 1}, got {max(numbers.values())} in '{name}'.")
     else:
         numbers = number_classes(labels_given, class_map)
         names = tuple(numbers)
-    given: dict[str, list[int]] = {}
-    split_column = next((c for c in columns if c.lower() == "split"), None)
-    if split_column:
-        for index, row in enumerate(rows):
-            given.setdefault(split_of(row[split_column]), []).append(index)
+    given: dict[str, list[int]] = {"test": list(range(len(rows)))} if alone and not split_column else {}
+    for index, row in enumerate(rows) if split_column else ():
+        given.setdefault(split_of(row[split_column or "split"]), []).append(index)
     targets = torch.tensor([numbers[row[label_column]] for row in rows])
     divided = {split: torch.tensor(indices) for split, indices in given.items()}
     return Collection(Files(paths), targets, names, divided, augmentation=AUGMENTATION)
+
+
+def leaves_folder(name: str) -> bool:
+    """Whether a name in a file leads out of the folder that it is for."""
+    return Path(name).is_absolute() or ".." in Path(name).parts
 
 
 def read_rows(labels: Path) -> list[dict[str, str]]:
@@ -157,7 +190,7 @@ def read_rows(labels: Path) -> list[dict[str, str]]:
     return rows
 
 
-def whole_numbers(labels: Path, names: list[str]) -> dict[str, int]:
+def whole_numbers(labels: str, names: list[str]) -> dict[str, int]:
     """The labels as class numbers (`2` and `2.0` are the same), or nothing if they are names."""
     if not all(NUMBER.fullmatch(name) for name in names):
         return {}
@@ -168,19 +201,23 @@ def whole_numbers(labels: Path, names: list[str]) -> dict[str, int]:
     return {name: int(value) for name, value in values.items()}
 
 
-def check_rows(folder: Path, labels: Path, paths: list[Path], values: list[str]) -> None:
-    """Every row has a label and a file, and every image a row."""
+def check_rows(name: str, paths: list[Path], values: list[str]) -> None:
+    """Every row has a label and a file, and no file two rows."""
     for path, value in zip(paths, values, strict=True):
         if not value:
-            raise SurefootError(f"'{labels}' has no label for '{path.name}'.")
+            raise SurefootError(f"'{name}' has no label for '{path.name}'.")
         if not path.is_file():
-            raise NotFound(f"image of '{labels.name}'", path)
+            raise NotFound(f"image of '{Path(name).name}'", path)
     listed = {path.resolve() for path in paths}
     if len(listed) != len(paths):
-        raise SurefootError(f"'{labels}' lists {len(paths) - len(listed)} files more than once.")
-    present = image_files(folder)
+        raise SurefootError(f"'{name}' lists {len(paths) - len(listed)} files more than once.")
+
+
+def check_complete(folder: Path, labels: Path, paths: list[Path]) -> None:
+    """Every image of a folder has its row."""
+    listed, present = {path.resolve() for path in paths}, image_files(folder)
     missing = [path for path in present if path.resolve() not in listed]
-    if missing:
+    if missing and all(path.is_file() for path in paths):  # else a row without its file is what is said
         raise SurefootError(
             f"{len(missing)} of {len(present)} images have no label in '{labels}', the first is '{missing[0]}'."
         )

@@ -41,12 +41,33 @@ class Rows:
 
 
 def load_hugging_face(name: str, root: str | None, class_map: str | None) -> Collection:
-    """`hfds/NAME` or `hfds/NAME:COLUMN`, which says the column of the classes; labels are known before images are read."""
+    """`hfds/NAME[:CONFIG][:COLUMN][@SPLIT]`; the column is that of the classes, and a split that is named is the test set."""
     check_package(name)
+    published, words, split = name_parts(name)
+    configuration, column = configuration_and_column(name, published, words)
+    return from_tables(name, *open_tables(name, published, configuration, split, root), column, class_map)
+
+
+def is_hugging_face(given: Any) -> bool:
+    """Whether it is an object of the package `datasets`."""
+    return type(given).__module__.partition(".")[0] == "datasets"
+
+
+def tables_of(given: Any) -> tuple[dict[str, Any], list[str]]:
+    """The tables of a `Dataset` or `DatasetDict`, as they are stored: formats and transforms are left out."""
+    kind = type(given).__name__
+    if kind not in ("Dataset", "DatasetDict"):
+        raise SurefootError(f"A {kind} of Hugging Face is a stream: give its name as 'hfids/NAME', or a Dataset.")
+    plain = given.with_format(None)
+    return by_our_names("the data", plain) if kind == "DatasetDict" else ({"test": plain}, [])
+
+
+def from_tables(
+    name: str, tables: dict[str, Any], left_out: list[str], column: str | None, class_map: str | None
+) -> Collection:
+    """The collection of some tables; labels are known before images are read."""
     from datasets import Image as ImageFeature
 
-    published, column = name_and_column(name)
-    tables, left_out = open_tables(name, published, root)
     features = next(iter(tables.values())).features
     image, label = image_column(name, features), label_column(name, features, column)
     chosen = {split: table.select_columns([image, label]) for split, table in tables.items()}
@@ -61,23 +82,61 @@ def load_hugging_face(name: str, root: str | None, class_map: str | None) -> Col
     return Collection(source, labels, names, divided, augmentation=AUGMENTATION, notes=notes)
 
 
-def name_and_column(name: str) -> tuple[str, str | None]:
-    """`hfds/uoft-cs/cifar100:fine_label` in its two parts; a colon before a slash belongs to a path."""
-    published = name.removeprefix("hfds/")
-    before, colon, column = published.rpartition(":")
-    return (before, column) if colon and not set(column) & set("/\\") else (published, None)
+def name_parts(name: str) -> tuple[str, list[str], str | None]:
+    """`hfds/uoft-cs/cifar100:config:column@test` in its parts; what stands before a slash belongs to a path."""
+    published, at, split = name.removeprefix("hfds/").rpartition("@")
+    if not at or set(split) & set("/\\"):
+        published, split = name.removeprefix("hfds/"), ""
+    words: list[str] = []
+    while len(words) < 2:
+        before, colon, word = published.rpartition(":")
+        if not colon or set(word) & set("/\\"):
+            break
+        published, words = before, [word, *words]
+    return published, words, split or None
 
 
-def open_tables(name: str, published: str, root: str | None) -> tuple[dict[str, Any], list[str]]:
+def configuration_and_column(name: str, published: str, words: list[str]) -> tuple[str | None, str | None]:
+    """Which of the words behind the name is a configuration of the data set; the other is a column."""
+    if not words:
+        return None, None
+    if len(words) == 2:
+        return words[0], words[1]
+    from datasets import get_dataset_config_names
+    from datasets.exceptions import DatasetsError
+
+    try:
+        known = get_dataset_config_names(published)
+    except (ValueError, RuntimeError, KeyError, OSError, DatasetsError) as error:
+        raise cannot_open(name, error) from error
+    return (words[0], None) if words[0] in known else (None, words[0])
+
+
+def cannot_open(name: str, error: Exception) -> SurefootError:
+    return SurefootError(f"Data '{name}' cannot be opened: {' '.join(str(error).split()).rstrip('.')}.")
+
+
+def open_tables(
+    name: str, published: str, configuration: str | None, split: str | None, root: str | None
+) -> tuple[dict[str, Any], list[str]]:
     """The table of each split that is not empty, and the names of the splits that are none of ours."""
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
     try:
-        loaded = load_dataset(published, cache_dir=root)
+        loaded = load_dataset(published, configuration, split=split, cache_dir=root)
     except (ValueError, RuntimeError, KeyError, OSError, DatasetsError) as error:
-        raise SurefootError(f"Data '{name}' cannot be opened: {' '.join(str(error).split()).rstrip('.')}.") from error
-    tables = {}
+        raise cannot_open(name, error) from error
+    if split is None:
+        return by_our_names(name, loaded)
+    if not len(loaded):
+        raise SurefootError(f"Data '{name}' have no images.")
+    return {"test": loaded}, []
+
+
+def by_our_names(name: str, loaded: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Tables by the names that we have for splits, and the names of the others."""
+    tables: dict[str, Any] = {}
     for split, usual in SPLIT_FOLDERS.items():
         for called in loaded:
             if called.lower() in usual and len(loaded[called]):
@@ -85,9 +144,11 @@ def open_tables(name: str, published: str, root: str | None) -> tuple[dict[str, 
                     raise SurefootError(f"Data '{name}' have two splits for {split}: {', '.join(loaded)}.")
                 tables[split] = loaded[called]
     if not tables:
-        raise SurefootError(f"Data '{name}' have none of the splits {', '.join(SPLIT_FOLDERS)}: {', '.join(loaded)}.")
-    known = {called for usual in SPLIT_FOLDERS.values() for called in usual}
-    return tables, [called for called in loaded if called.lower() not in known]
+        known, first = ", ".join(SPLIT_FOLDERS), next(iter(loaded), "SPLIT")
+        advice = f"name one as '{name}@{first}'" if name.startswith("hfds/") else f"give one of them, data['{first}']"
+        raise SurefootError(f"Data '{name}' have none of the splits {known}: {', '.join(loaded)}; {advice}.")
+    known_names = {called for usual in SPLIT_FOLDERS.values() for called in usual}
+    return tables, [called for called in loaded if called.lower() not in known_names]
 
 
 def image_column(name: str, features: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""One function from a name or a path to a data set."""
+"""One function from a name, a path or an object to a data set."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -19,14 +20,16 @@ from .choosing import stratified_indices
 from .collection import Arrays, Collection, Shares, assign_splits, files_of, publisher_splits, stratified_split
 from .dataset import Dataset, Split, TensorSplit
 from .fetching import has_reader, is_stream
-from .folders import load_folder, load_labelled_folder
+from .folders import load_folder, load_labelled_folder, load_listed_files
 from .hugging_face import load_hugging_face
+from .objects import load_object
 from .preprocessing import choose_preprocessing
 from .settings import ModelSettings, settings_of
 from .streaming import Pictures, StreamedSplit, decode_all, readable
 from .timm_sets import load_iterable
 
 logger = logging.getLogger("surefoot")
+NOT_RECORDED = ("given", "model", "given_object", "normalised", "channel_order")
 _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
 DATASETS = Registry(
     "data set",
@@ -45,7 +48,7 @@ DATASETS = Registry(
 
 
 def load_data(
-    name: str | Path,
+    name: Any,
     *,
     root: str | Path | None = None,
     download: bool = True,
@@ -63,8 +66,14 @@ def load_data(
     workers: int | None = None,
     skip_bad_images: bool = False,
     seed: int = 0,
+    normalised: tuple[Any, Any] | None = None,
+    channel_order: str | None = None,
 ) -> Dataset:
-    """Load a data set by name, a folder of images, a `.npz`, or `hfds/`, `wds/`, `tfds/` names.
+    """Load a data set by name, a folder of images, a `.npz`, a CSV of files and labels, or `hfds/`, `wds/`, `tfds/` names.
+
+    Also an object: a torch `Dataset` or `DataLoader`, a Hugging Face `Dataset` or `DatasetDict`, (images, labels) as arrays, a
+    pandas frame of files and labels, a list of (path, label), or a dictionary from splits to such objects. A lone set is a test
+    set. `normalised` is the (mean, std) that its pixels have had, which is undone; `channel_order` "first" or "last".
 
     Sizes: what you say (`image_size`, `crop_pct`, `interpolation`) wins; images that all have one size of at most 64 px are
     left as they are; others follow the settings of `model`, if one is named.
@@ -76,21 +85,34 @@ def load_data(
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
-    name = os.fspath(name)
+    require(workers is None or workers >= 0, "workers", "at least 0", workers)
+    require(0 <= memory_gib < math.inf, "memory_gib", "at least 0", memory_gib)
+    if isinstance(name, Dataset):
+        return name
+    given_object = None if isinstance(name, str | os.PathLike) else name
+    name = os.fspath(name) if given_object is None else type(given_object).__name__
     root, labels, class_map = (None if path is None else os.fspath(path) for path in (root, labels, class_map))
-    given = {key: value for key, value in locals().items() if key not in ("given", "model")}
+    given = {key: value for key, value in locals().items() if key not in NOT_RECORDED}
     given["image_size"] = list(image_size) if isinstance(image_size, tuple) else image_size
     shares = {"calibration": calibration, "validation": validation}
     settings = settings_of(model) if isinstance(model, str) else model
     workers = min(os.cpu_count() or 1, 8) if workers is None else workers
+    if given_object is None and (normalised is not None or channel_order is not None):
+        raise SurefootError(f"normalised and channel_order are for objects in Python, and '{name}' is read by its name.")
+    if given_object is not None and labels is not None:
+        raise SurefootError("labels are for a flat folder of images, and data from Python bring their own.")
     if labels is not None and (has_reader(name) or name.endswith(".npz")):
         raise SurefootError(f"labels are for a flat folder of images, and '{name}' has its own.")
-    if is_stream(name):
+    if given_object is None and is_stream(name):
         if fraction < 1 or max_images is not None:
             raise SurefootError(f"fraction and max_images need labels known ahead, and '{name}' is a stream.")
         wanted = choose_preprocessing(None, image_size, crop_pct, interpolation, settings)
         return replace(load_iterable(name, root, class_map, wanted, seed, shares), source=given)
-    collection = open_collection(name, root, download, labels, class_map)
+    if given_object is None:
+        collection = open_collection(name, root, download, labels, class_map)
+    else:
+        about: dict[str, Any] = {"normalised": normalised, "channel_order": channel_order, "memory_gib": memory_gib}
+        collection = load_object(given_object, root, class_map, **about)
     native = collection.source.common_size()
     certain = isinstance(collection.source, Arrays) or skip_bad_images  # which leaves out what has another size
     preprocessing = choose_preprocessing(native, image_size, crop_pct, interpolation, settings, certain)
@@ -112,8 +134,8 @@ def load_data(
     if class_map is None:
         notes += empty_classes(collection)
     for note in notes:
-        logger.warning("%s: %s", name, note)
-    if not collection.given and name not in DATASETS:
+        logger.log(logging.WARNING if given_object is None else logging.INFO, "%s: %s", name, note)
+    if not collection.given and (given_object is not None or name not in DATASETS):
         notes.append(f"no splits were given, and the test split is {len(by_split['test'])} of {len(collection.labels)} images")
         logger.info("%s: %s", name, notes[-1])
     for split, indices in by_split.items():
@@ -131,7 +153,7 @@ def load_data(
         image_size=size,
         channels=collection.channels,
         augmentation=collection.augmentation,
-        source=given,
+        source=given if given_object is None else {},  # it cannot be found again by a name
         notes=tuple(notes),
     )
 
@@ -149,13 +171,15 @@ def open_collection(name: str, root: str | None, download: bool, labels: str | N
     if has_reader(name):
         return load_hugging_face(name, root, class_map)
     path = Path(root) / name if root else Path(name)
+    if path.suffix == ".csv" and labels is None and (Path(name).is_file() or path.is_file()):
+        return load_listed_files(Path(name) if Path(name).is_file() else path, root, class_map)
     if path.suffix == ".npz":
         return load_npz(path, class_map)
     if path.is_dir():
         listed = Path(labels) if labels else path / "labels.csv"
         return load_labelled_folder(path, listed, class_map) if labels or listed.is_file() else load_folder(path, class_map)
     if path.exists():
-        raise SurefootError(f"'{path}' is neither a folder nor a .npz file.")
+        raise SurefootError(f"'{path}' is neither a folder nor a .npz or .csv file.")
     if len(Path(name).parts) > 1 or root:
         raise NotFound("data folder", path)
     beside = [child.name for child in sorted(Path().iterdir()) if child.is_dir()]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from ..errors import SurefootError, UnknownName, require
+from ..limits import check_limit
 from .reading import to_tensor
 from .settings import ModelSettings
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Size = tuple[int, int]
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
 CROP_MODES = ("center", "squash")
+SMALLEST = 2  # px, below which there is no picture
 TINY = 64  # images of one size up to this side are left as they are
 
 
@@ -80,6 +82,11 @@ def choose_preprocessing(
     follow the model's own settings.
     """
     size: tuple[int, int] | None = (image_size, image_size) if isinstance(image_size, int) else image_size
+    if size is not None:
+        require(min(size) >= SMALLEST, "image_size", f"at least {SMALLEST}", image_size)
+        check_limit("SUREFOOT_MAX_PIXELS", "image_size asks for pixels:", math.prod(size))
+    if interpolation is not None and interpolation not in INTERPOLATIONS:
+        raise UnknownName("interpolation", interpolation, INTERPOLATIONS)
     said = crop_pct is not None or interpolation is not None
     if size is None and native is not None and not said and (settings is None or min(native) <= TINY):
         return None

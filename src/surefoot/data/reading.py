@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import SurefootError
+from ..limits import check_limit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -36,11 +38,22 @@ def read_image(file: str | Path | io.BytesIO, name: str | Path | None = None) ->
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(file) as opened:
+        check_file(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
+            opened = Image.open(file)
+        with opened:
+            check_limit("SUREFOOT_MAX_PIXELS", "its header claims pixels:", opened.width * opened.height)
             return to_rgb(opened)
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError, SyntaxError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BadImage(name or str(file), reason.replace(f" '{file}'", "")) from error
+
+
+def check_file(file: str | Path | io.BytesIO) -> None:
+    """Refuse what is no file: a named pipe would be waited for without end."""
+    if not isinstance(file, io.BytesIO) and Path(file).exists() and not Path(file).is_file():
+        raise ValueError("it is no file")
 
 
 def to_rgb(image: Image) -> Image:

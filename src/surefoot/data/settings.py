@@ -6,11 +6,15 @@ It lives with the data, because resizing, cropping and the choice of interpolati
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ..errors import SurefootError, UnknownName
+from ..files import read_json
 
-TORCHVISION, HUB = "torchvision/", "hf-hub:"
+TORCHVISION, HUB, FOLDER, TRANSFORMERS = "torchvision/", "hf-hub:", "local-dir:", "transformers/"
+MODEL_FILES = (".onnx", ".pt", ".pth", ".pt2", ".ts", ".torchscript", ".safetensors")  # suffixes of what is read as a model
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,9 @@ def settings_of(name: str, pretrained: bool | str = False) -> ModelSettings:
         return OWN[name]
     if name.startswith(TORCHVISION):
         return from_torchvision(name, pretrained)
+    if is_transformers(name):
+        return from_image_processor(name)
+    name = folder_name(name)
     from timm.data import resolve_data_config
 
     config = resolve_data_config(pretrained_cfg=timm_config(name, pretrained))
@@ -51,11 +58,14 @@ def timm_config(name: str, pretrained: bool | str = False) -> dict[str, Any]:
     """Timm's description of a model and of its default or named weights."""
     import timm
     from timm.models import load_model_config_from_hf
+    from timm.models._hub import load_model_config_from_path
 
-    if name.startswith(HUB):
+    name = folder_name(name)
+    if name.startswith((HUB, FOLDER)):
         refuse_tag(name, pretrained)
+        read = load_model_config_from_hf if name.startswith(HUB) else load_model_config_from_path
         try:
-            config: dict[str, Any] = load_model_config_from_hf(name.removeprefix(HUB))[0]
+            config: dict[str, Any] = read(name.removeprefix(HUB).removeprefix(FOLDER))[0]
         except (OSError, ValueError) as error:
             raise cannot_fetch(name, error) from error
         return config
@@ -71,7 +81,7 @@ def weights_tag(name: str, pretrained: bool | str) -> bool | str:
 
     True is the library's default of today. What has no tags (ours, a model on the hub) keeps True.
     """
-    if not pretrained or name in OWN or name.startswith(HUB):
+    if not pretrained or name in OWN or name.startswith((HUB, FOLDER)) or is_foreign(name):
         return pretrained
     if name.startswith(TORCHVISION):
         return str(torchvision_weights(name, pretrained).name)
@@ -122,6 +132,68 @@ def from_torchvision(name: str, pretrained: bool | str) -> ModelSettings:
     crop = torchvision_weights(name, pretrained).transforms()
     kept, resized = crop.crop_size[0], crop.resize_size[0]
     return ModelSettings((kept, kept), kept / resized, crop.interpolation.value, tuple(crop.mean), tuple(crop.std))
+
+
+def config_of(name: str) -> dict[str, Any]:
+    """The `config.json` of a folder with a model in it; empty where there is none."""
+    path = Path(name) / "config.json"
+    if not path.is_file() or (not set(name) & set("/\\") and is_timm_name(name)):  # a folder of that name hides no model
+        return {}
+    content = read_json("model folder", path)
+    return content if isinstance(content, dict) else {}
+
+
+def is_timm_name(name: str) -> bool:
+    import timm
+
+    return bool(timm.is_model(split_name(name)[0]))
+
+
+def folder_name(name: str) -> str:
+    """A folder in timm's format by the name that timm has for it."""
+    return FOLDER + name if ":" not in name and "architecture" in config_of(name) else name
+
+
+def is_transformers(name: str) -> bool:
+    """Whether a name is that of an image classifier of `transformers`: on the hub, or in a folder."""
+    return name.startswith(TRANSFORMERS) or ("model_type" in config_of(name) and "architecture" not in config_of(name))
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a name is no architecture that is built here, but a folder, a file, a command or an address."""
+    return is_transformers(name) or name.lower().endswith(MODEL_FILES) or name.startswith(("cmd:", "http://", "https://"))
+
+
+def from_image_processor(name: str) -> ModelSettings:
+    """The settings of the image processor that is kept with a classifier of `transformers`."""
+    if find_spec("transformers") is None:
+        raise SurefootError(f"'{name}' needs transformers: pip install 'surefoot[transformers]'.")
+    from transformers import AutoImageProcessor
+
+    try:
+        processor = AutoImageProcessor.from_pretrained(name.removeprefix(TRANSFORMERS), trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise cannot_fetch(name, error) from error
+    given = processor.to_dict()
+    if given.get("do_rescale", True) and abs(float(given.get("rescale_factor", 1 / 255)) * 255 - 1) > 1e-6:
+        raise SurefootError(f"The image processor of '{name}' rescales by {given['rescale_factor']}, and 1/255 is supported.")
+    size, crop = dict(given.get("size") or {}), given.get("crop_size") if given.get("do_center_crop") else None
+    mean, std = (given["image_mean"], given["image_std"]) if given.get("do_normalize", True) else ((0.0,) * 3, (1.0,) * 3)
+    mode = RESAMPLE.get(int(given.get("resample", 2)))
+    if mode is None:
+        raise SurefootError(f"The image processor of '{name}' resizes by {given['resample']}, which is not supported.")
+    kept = (int(crop["height"]), int(crop["width"])) if isinstance(crop, dict) and crop.get("height") else None
+    short = size.get("shortest_edge")
+    if not size.get("height") and short is None:
+        raise SurefootError(f"The image processor of '{name}' has a size that is not supported: {size}.")
+    resized = (int(size["height"]), int(size["width"])) if size.get("height") else (int(short or 0), int(short or 0))
+    own = kept or resized
+    share = float(given.get("crop_pct") or own[0] / resized[0])
+    style = "center" if short is not None else "squash"
+    return ModelSettings((own[0], own[1]), share, mode, tuple(map(float, mean)), tuple(map(float, std)), style)
+
+
+RESAMPLE = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
 
 
 def model_names() -> list[str]:

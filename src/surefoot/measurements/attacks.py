@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,9 @@ import numpy as np
 from ..attacks._transfer import transfer
 from ..attacks.attempts import GENERATOR, Attack
 from ..attacks.evaluation import CurvePoint, evaluate, unchanged
-from ..attacks.gradient_masking import NOT_TRIED, masking_signs
-from ..attacks.presets import ATTACKS, budget_of, find_attack
+from ..attacks.gradient_masking import masking_signs
+from ..attacks.gradients import gives_gradients
+from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT, budget_of, find_attack
 from ..calibration.bootstrap import mean_estimate, share_estimate
 from ..errors import SurefootError, require
 from ..geometry.features import feature_statistics
@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     from .context import Context
 
 CURVE = "pgd"
-NEEDS_EXTRA = "AutoAttack was left out: pip install 'surefoot[autoattack]'."
+BLIND = ("square", "rays")  # what a model without gradients is attacked by: from its scores, and from its labels
+QUERIES = 200  # of each of them in an audit
+NO_GRADIENT = (
+    f"The model gives no gradient: it was attacked by Square, from its scores, and RayS, from its labels; {QUERIES} queries."
+)
+NO_CURVE = "The model gives no gradient: PGD at growing budgets was left out."
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,15 @@ class Attacked(Condition):
 
     attack: str
     eps: float | None = None  # another budget than its own
+    queries: int | None = None  # another number than its own
 
     @property
     def name(self) -> str:
         return self.attack if self.eps is None else f"{self.attack}/{255 * self.eps:g}"
 
     def method(self) -> str | Attack:
+        if self.queries is not None:
+            return find_attack(self.attack, early_stop=True, queries=self.queries)
         if self.eps is None:
             return self.attack
         return unchanged if self.eps == 0 else find_attack(self.attack, early_stop=True, eps=self.eps)
@@ -57,16 +65,12 @@ class Attacked(Condition):
         return evaluate(context.model, batch.images, batch.labels, self.method(), folder=folder, **run).attacked.logits
 
 
-def usable(names: Sequence[str]) -> list[str]:
-    """The attacks that this installation can run."""
-    able = find_spec("pyautoattack") is not None
-    return [name for name in names if able or not name.startswith("autoattack")]
-
-
-def refuse_missing(names: Sequence[str]) -> None:
-    """A row of a study has every attack that it is named for, or none."""
-    if len(usable(names)) < len(names):
-        raise SurefootError(NEEDS_EXTRA)
+def follows_gradients(context: Context) -> bool:
+    """Whether attacks that follow the gradient can be run on the model: asked of one picture, once."""
+    return context.once(
+        "gives gradients",
+        lambda: gives_gradients(context.model, next(iter(context.images.batches(1, device=context.device))).images),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +106,7 @@ def summarise_attack(clean: Rows, attacked: Rows, eps: float | None, context: Co
 
 
 class OfAttacks(Measurement):
-    """What looks at images under attacks by name; those that this installation cannot run are left out.
+    """What looks at images under attacks by name; a model without gradients is put under those that need none.
 
     `generator` is the version of the attacks' draws: results of an earlier one can be shown but not computed again.
     """
@@ -112,11 +116,15 @@ class OfAttacks(Measurement):
         for name in names:
             ATTACKS.load(name)
         self.names, self.max_images = tuple(dict.fromkeys(names)), max_images
-        self.usable = usable(self.names)
-        self.notes = () if len(self.usable) == len(self.names) else (NEEDS_EXTRA,)
 
-    def conditions(self, context: Context) -> Sequence[Condition]:
-        return [Attacked(name) for name in self.usable]
+    def conditions(self, context: Context) -> Sequence[Attacked]:
+        if follows_gradients(context):
+            return [Attacked(name) for name in self.names]
+        asked = [name for name in self.names if name in WITHOUT_GRADIENT or name not in ATTACKS.ours]
+        return [*map(Attacked, asked), *(Attacked(name, queries=QUERIES) for name in BLIND if name not in asked)]
+
+    def notes(self, context: Context) -> tuple[str, ...]:
+        return () if follows_gradients(context) else (NO_GRADIENT,)
 
 
 class Attacks(OfAttacks):
@@ -134,12 +142,11 @@ class Attacks(OfAttacks):
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         clean = table.clean(self.max_images)
-        rows = {name: table.rows(name, self.max_images) for name in self.usable}
+        rows = {each.name: table.rows(each.name, self.max_images) for each in self.conditions(context)}
         values = {name: summarise_attack(clean, under, budget_of(name), context) for name, under in rows.items()}
-        return Summary(values, notes=self.notes)
+        return Summary(values, notes=self.notes(context))
 
     def numbers(self, summary: Summary) -> dict[str, float]:
-        refuse_missing(self.names)
         out: dict[str, float] = {}
         for name, attacked in summary.values.items():
             success = 0.0 if math.isnan(attacked.success_rate) else float(attacked.success_rate)
@@ -161,9 +168,11 @@ class SecurityCurve(Measurement):
         self.budgets, self.max_images = budgets, max_images
 
     def conditions(self, context: Context) -> Sequence[Condition]:
-        return [Attacked(CURVE, budget / 255) for budget in self.budgets]
+        return [Attacked(CURVE, budget / 255) for budget in self.budgets] if follows_gradients(context) else []
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
+        if not follows_gradients(context):
+            return Summary((), notes=(NO_CURVE,))
         clean = table.clean(self.max_images)
         right = int(clean["correct"].sum())
         points = []
@@ -177,12 +186,11 @@ class SecurityCurve(Measurement):
             points.append(
                 CurvePoint(CURVE, budget / 255 if budget else 0, count, accuracy, success, confidence, ece, signed, 0)
             )
-        return Summary(tuple(vars(point) for point in points))
+        return Summary(tuple({name: value for name, value in vars(point).items() if name != "queries"} for point in points))
 
     def numbers(self, summary: Summary) -> dict[str, float]:
-        return {
-            f"accuracy.{budget:g}": float(point["accuracy"]) for budget, point in zip(self.budgets, summary.values, strict=True)
-        }
+        points = zip(self.budgets, summary.values, strict=False)  # none of a model without gradients
+        return {f"accuracy.{budget:g}": float(point["accuracy"]) for budget, point in points}
 
 
 class Masking(Measurement):
@@ -202,8 +210,7 @@ class Masking(Measurement):
         return masking_signs(context.model, batch.images, batch.labels, **run)
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
-        notes = (NOT_TRIED,) if find_spec("pyautoattack") is None else ()
-        return Summary(tuple(line for line in result if line != NOT_TRIED), notes=notes)
+        return Summary(tuple(result))
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         return {"signs": float(len(summary.values))}
@@ -303,15 +310,11 @@ class CosineAttacks(OfAttacks):
         right, out = clean["correct"], dict[str, float]()
         angles = clean["label_cosine"][right].astype(float)
         low = angles <= np.sort(angles)[(len(angles) - 1) // 2] if len(angles) else angles.astype(bool)
-        for name in self.usable:
-            lost = broken(clean, table.rows(name, self.max_images))[right].astype(float)
+        attacked = {each.name: table.rows(each.name, self.max_images) for each in self.conditions(context)}
+        for name, under in attacked.items():
+            lost = broken(clean, under)[right].astype(float)
             halves = {"low": lost[low], "high": lost[~low]}
             out |= {f"success.{name}.{half}": float(values.mean()) for half, values in halves.items() if len(values)}
             with np.errstate(invalid="ignore", divide="ignore"):
                 out[f"pearson.{name}"] = float(np.corrcoef(angles, lost)[0, 1])
-        attacked = {name: table.rows(name, self.max_images) for name in self.usable}
-        return Summary(out, {"cosine_attacks": success_by_cosine(clean, attacked, "label_cosine")}, self.notes)
-
-    def numbers(self, summary: Summary) -> dict[str, float]:
-        refuse_missing(self.names)
-        return super().numbers(summary)
+        return Summary(out, {"cosine_attacks": success_by_cosine(clean, attacked, "label_cosine")}, self.notes(context))

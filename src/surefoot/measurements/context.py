@@ -17,7 +17,7 @@ from ..data.choosing import choose, chosen_rows, indices_of, taken
 from ..data.dataset import Dataset, Split, whole
 from ..errors import SurefootError
 from ..geometry.features import observed_features
-from ..models.classifier import Classifier, predict
+from ..models.classifier import Classifier, answers, predict
 from ..models.observing import evaluating
 from ..objectives.base import Objective
 from ..ood.foreign import ForeignSet
@@ -85,7 +85,9 @@ class Context:
     def forward(self, images: Images, *keys: int | str) -> Logits:
         """Logits on the CPU, batch by batch, in evaluation mode; `keys` seed a model that draws at random."""
         with global_seed(self.seed, "audit", *keys), evaluating(self.model), torch.inference_mode():
-            return torch.cat([self.model(part.to(self.device)).float().cpu() for part in images.split(self.batch_size)])
+            return torch.cat(
+                [answers(self.model, part.to(self.device)).float().cpu() for part in images.split(self.batch_size)]
+            )
 
     def predictions_on(self, split: Split, *keys: int | str) -> Predictions:
         """Predictions on a whole split, as it is."""

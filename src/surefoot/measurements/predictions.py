@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration.bins import adaptive_rms
+from ..calibration.bins import ReliabilityBins, adaptive_rms
 from ..calibration.bootstrap import mean_estimate
 from ..calibration.scoring import estimates
 from ..calibration.temperature import divided, fit_temperature, scale_features
 from ..errors import SurefootError, require
+from ..plain import plain
 from ..types import Predictions
 from .base import Measurement, Rows, Summary, Table
 from .scores import BINS
@@ -74,7 +75,14 @@ class Clean(Measurement):
         values, clean = scores_of(context, context.clean, self.bins), context.clean
         if self.images_per_bin is not None:
             values["adaptive_rms"] = adaptive_rms(clean.confidences.numpy(), clean.correct.numpy(), self.images_per_bin)
-        return Summary(values)
+        return Summary(values, {"reliability": reliability_points(clean, self.bins)})
+
+
+def reliability_points(predictions: Predictions, bins: int) -> dict[str, Any]:
+    """What a reliability diagram draws: confidence, accuracy and share of the images of each bin, and their ECE."""
+    found = ReliabilityBins.of(predictions.confidences.numpy(), predictions.correct.numpy(), bins)
+    parts = {"edges": found.edges, "confidence": found.mean_confidences, "accuracy": found.accuracies, "share": found.shares}
+    return {**plain(parts), "ece": found.ece}
 
 
 class Temperature(Measurement):
@@ -120,10 +128,11 @@ class FeatureScaling(Measurement):
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         fitted = scale_features(calibration_of(context), space_head(context))
-        before = scores_of(context, context.clean, self.bins)
-        after = scores_of(context, fitted.calibrate(context.clean), self.bins)
+        scaled = fitted.calibrate(context.clean)
+        before, after = scores_of(context, context.clean, self.bins), scores_of(context, scaled, self.bins)
         values = {"scale": fitted.scale, "ece_before": before["ece"], "ece": after["ece"], "accuracy": after["accuracy"]}
-        return Summary(values)
+        both = {"before": reliability_points(context.clean, self.bins), "after": reliability_points(scaled, self.bins)}
+        return Summary(values, {"scaled": {**both, "scale": float(fitted.scale), "accuracy": float(after["accuracy"])}})
 
 
 def calibration_of(context: Context) -> Predictions:

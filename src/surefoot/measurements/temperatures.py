@@ -22,8 +22,9 @@ CROSS_FIT = "cross-fit"
 class TemperatureScaling:
     """What temperature scaling would do: every image is scored by a temperature that did not see it.
 
-    `fitted_on` says where the temperatures come from; there are two in cross-fitting. Corrupted ECE is the mean over all
-    corruptions, None where none was measured.
+    `fitted_on` says where the temperatures come from; there are two in cross-fitting, which give the honest scores, and
+    `deploy` is the one to use, fitted on all those images. Corrupted ECE is the mean over all corruptions, None where none was
+    measured.
     """
 
     fitted_on: str
@@ -33,6 +34,7 @@ class TemperatureScaling:
     calibration: Scores
     corrupted_ece: Estimate | None = None
     corrupted_scaled_ece: Estimate | None = None
+    deploy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,4 +106,5 @@ def scaled(
     notes = tuple(dict.fromkeys(fit.note for fit in source.fits if fit.note))
     values = tuple(fit.temperature for fit in source.fits)
     after = scores(divided(clean, source.temperatures), seed=seed)
-    return TemperatureScaling(source.fitted_on, source.images, values, notes, after, corrupted, corrupted_scaled)
+    deploy = values[0] if len(values) == 1 else fit_temperature(clean).temperature
+    return TemperatureScaling(source.fitted_on, source.images, values, notes, after, corrupted, corrupted_scaled, deploy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -25,7 +25,8 @@ class Threshold:
     """The confidence from which the model answers itself; two thresholds where each half chose for the other.
 
     Each holds its wanted risk with probability `confidence`, for images like those of its choice; above 1 is none, and `notes`
-    say why. `coverage` and `risk` are what was found on the other images.
+    say why. `coverage` and `risk` are what was found on the other images. `deploy` is the one threshold to use, chosen on
+    all the images that choose; None where none can be promised.
     """
 
     wanted_risk: float
@@ -34,6 +35,7 @@ class Threshold:
     risk: Estimate
     confidence: float = CONFIDENCE
     notes: tuple[str, ...] = ()
+    deploy: float | None = None
 
 
 def thresholds(
@@ -52,13 +54,15 @@ def thresholds(
     else:
         sources = [(Outcomes.of(held_out), ids_in(held_out))]
     parts = [parted(outcomes, ids, seed) for outcomes, ids in sources]
+    every = parts[0] if held_out is not None else parted(outcomes, ids, seed)
     rows = []
     for risk in risks:
         fits = [promised(first, rest, risk) for first, rest in parts]
         bounds = [NONE if bound is None else bound for bound, _ in fits]
         own = torch.tensor(bounds, dtype=torch.float64)[folds if held_out is None else torch.zeros_like(folds)]
         notes = tuple(dict.fromkeys(note for _, note in fits if note))
-        rows.append(judged(risk, bounds, confidences >= own, wrong, seed, notes))
+        row = judged(risk, bounds, confidences >= own, wrong, seed, notes)
+        rows.append(replace(row, deploy=promised(*every, risk)[0]))
     return tuple(rows)
 
 

@@ -98,12 +98,32 @@ def per_channel(argument: str, value: float | Sequence[float], channels: int) ->
 # One pass of a model over a split.
 
 
+def answers(model: nn.Module, images: Images) -> Logits:
+    """The model's logits of some images; whatever else it does is an error in one line that names it."""
+    kind = type(model).__name__
+    try:
+        logits = model(images)
+    except SurefootError:
+        raise
+    except (Exception, SystemExit) as error:  # somebody else's code
+        if isinstance(error, MemoryError) or "memory" in str(error):
+            raise
+        reason = (str(error).splitlines() or [""])[0]
+        what = "called exit" if isinstance(error, SystemExit) else f"failed ({type(error).__name__}: {reason})"
+        raise SurefootError(f"The model, {kind}, {what} on {len(images)} images of {tuple(images.shape[1:])}.") from error
+    given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+    fits = isinstance(logits, Tensor) and logits.ndim == 2 and len(logits) == len(images)
+    require(fits, f"The output of {kind}", f"images x classes for {len(images)} images", given)
+    require(logits.is_floating_point(), f"The output of {kind}", "floating point", logits.dtype)
+    return logits
+
+
 def predict(model: nn.Module, batches: Iterable[Batch], device: torch.device | str = "cpu") -> Predictions:
     """Logits for every batch, in evaluation mode, gathered on the CPU."""
     logits, labels, indices = [], [], []
     with evaluating(model), torch.inference_mode():
         for batch in batches:
-            logits.append(model(batch.images.to(device)).float().cpu())
+            logits.append(answers(model, batch.images.to(device)).float().cpu())
             labels.append(batch.labels.cpu())
             indices.append(batch.indices)
     if not logits:
@@ -120,6 +140,7 @@ def transformed(batches: Iterable[Batch], change: Callable[[Batch], torch.Tensor
 def pick_device(device: str = "auto") -> torch.device:
     """The device to compute on: an accelerator when there is one and none is named."""
     if device != "auto":
+        require(device.partition(":")[0] != "meta", "device", "one that computes", device)
         try:
             return torch.empty(0, device=device).device
         except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises each of them, by backend

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -71,7 +72,7 @@ def export(
         raise UnknownName("format", format, SUFFIXES)
     path = Path(path)
     require(path.suffix == SUFFIXES[format], "output", f"a file *{SUFFIXES[format]}", str(path))
-    require(temperature > 0, "temperature", "positive", temperature)
+    require(0 < temperature < math.inf, "temperature", "positive and finite", temperature)
     check_images(images)
     require(len(images) >= 3, "images", "at least 3", len(images))
     if format == "onnx":

@@ -1,14 +1,17 @@
-"""Any module of one's own behind the face of `Classifier`."""
+"""Any model of one's own behind the face of `Classifier`."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from ..errors import SurefootError
+from ..errors import SurefootError, UnknownName, require
 from ..types import Images, Logits
+from .black_box import RETURNS, from_function
 from .classifier import Classifier, per_channel
 
 # Modules of any ending, for measurements that need logits alone.
@@ -23,15 +26,24 @@ class Normalised(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, module: nn.Module, mean: float | Sequence[float], std: float | Sequence[float], channels: int) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        mean: float | Sequence[float],
+        std: float | Sequence[float],
+        channels: int,
+        returns: str = "logits",
+    ) -> None:
         super().__init__()
-        self.module, self.training = module, module.training
+        self.module, self.training, self.returns = module, module.training, returns
         self.register_buffer("mean", per_channel("mean", mean, channels))
         self.register_buffer("std", per_channel("std", std, channels))
 
     def forward(self, images: Images) -> Logits:
-        logits: Logits = self.module((images - self.mean) / self.std)
-        return logits
+        scores: Logits = self.module((images - self.mean) / self.std)
+        if self.returns == "logits":
+            return scores
+        return scores.clamp_min(torch.finfo(scores.dtype).tiny).log()
 
 
 def adapt_any(
@@ -58,19 +70,58 @@ def adapt_any(
         raise SurefootError(f"{kind} cannot take images of {channels} x {height} x {width}: {reason}.") from error
 
 
-# Bring any module of your own behind the face of `Classifier`.
+# Bring any model of your own behind the face of `Classifier`.
 
 
 def adapt(
-    module: nn.Module,
-    mean: float | Sequence[float],
-    std: float | Sequence[float],
-    image_size: int | tuple[int, int],
+    model: Any,
+    mean: float | Sequence[float] = 0.0,
+    std: float | Sequence[float] = 1.0,
+    image_size: int | tuple[int, int] | None = None,
     *,
     channels: int = 3,
-) -> Classifier:
-    """Wrap a module that takes images normalised by `mean` and `std` so that it takes pixels in [0, 1].
+    num_classes: int | None = None,
+    returns: str | None = None,
+    layout: str | None = None,
+    takes: str | None = None,
+) -> Any:
+    """Wrap a model that takes images normalised by `mean` and `std` so that it takes pixels in [0, 1] and gives logits.
 
-    A module that takes pixels in [0, 1] already has mean 0 and std 1. Its last linear layer is found by running it once.
+    A module becomes a `Classifier`: its last linear layer is found by running it once on images of `image_size`. Anything else
+    gives logits alone: a function of a batch of pictures (`returns` says "logits" or "probabilities"; with `num_classes` its
+    answers are checked), or an object with `predict_proba`, which takes flat rows. `layout` is "first" or "last", where the
+    channels stand, or "flat" or "flat-last"; `takes` is "torch" or "numpy". Probabilities are scored as they are, and
+    temperatures act on their logarithms.
     """
-    return Classifier(module, mean, std, image_size, channels)
+    size = (image_size, image_size) if isinstance(image_size, int) else image_size
+    options: dict[str, Any] = {"channels": channels, "num_classes": num_classes, "layout": layout, "takes": takes}
+    if isinstance(model, nn.Module):
+        given = next((name for name in ("num_classes", "layout", "takes") if options[name] is not None), None)
+        require(given is None, str(given), "left out for a module", options.get(str(given)))
+        if size is None:
+            raise SurefootError("image_size must be given for a module, which is run once to find its last layer.")
+        if returns in (None, "logits"):
+            return Classifier(model, mean, std, size, channels)
+        if returns != "probabilities":
+            raise UnknownName("kind of scores", returns, RETURNS)
+        return Normalised(model, mean, std, channels, returns="probabilities")
+    if returns is None and not hasattr(model, "predict_proba"):
+        raise SurefootError("returns must be given for a function: 'logits' or 'probabilities'.")
+    return from_function(model, mean, std, size, returns=returns, **options)
+
+
+def adapt_found(
+    given: Any,
+    mean: float | Sequence[float],
+    std: float | Sequence[float],
+    image_size: tuple[int, int],
+    channels: int,
+    returns: str | None,
+) -> nn.Module:
+    """What an import gave, by what it is: a module, an object with `predict_proba`, or a function of pictures."""
+    if isinstance(given, nn.Module):
+        if returns == "probabilities":
+            return Normalised(given, mean, std, channels, returns=returns)
+        return adapt_any(given, mean, std, image_size, channels=channels)
+    options: dict[str, Any] = {"channels": channels, "num_classes": None, "layout": None, "takes": None}
+    return from_function(given, mean, std, image_size, returns=returns, **options)

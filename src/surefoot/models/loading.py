@@ -1,20 +1,23 @@
-"""One function from a name to a classifier: ours, timm's, torchvision's, or one on the Hugging Face hub."""
+"""One function from a name to a classifier: ours, timm's, torchvision's, transformers', on the hub, or in a file."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+import numpy as np
 import torch
 from torch import nn
 
-from ..data.settings import ModelSettings, settings_of, weights_tag
+from ..data.settings import FOLDER, ModelSettings, folder_name, is_foreign, is_transformers, settings_of, weights_tag
 from ..errors import SurefootError, UnknownName, require
 from ..seeds import global_seed
+from .black_box import BlackBox
 from .building import MODELS, build_module, change_head, has_fixed_size, outline_of
 from .checkpoints import load_checkpoint
 from .classifier import Classifier, per_channel
+from .remote import Asked, is_remote_model
 from .stems import SMALL, STEMS, fitting_arguments, shrink_stem
 
 __all__ = ["MODELS", "load_model"]
@@ -53,6 +56,10 @@ def load_model(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     seed: int | None = None,
+    returns: str | None = None,
+    timeout: float = 60.0,
+    retries: int = 2,
+    sends: str = "npy",
 ) -> Classifier:
     """Build a classifier; what is not given comes from the data, and else from the model's own settings.
 
@@ -61,6 +68,10 @@ def load_model(
     `stem="auto"` fits the first layers to images of 64 px and below, but keeps those of pretrained weights and enlarges the
     images instead; `"imagenet"` leaves the model alone; `"enlarge"` brings images to the model's own size inside it.
     `feature_dim` puts a feature space of that many dimensions before the head, and a ReLU before that if `rectified`.
+    A folder in the format of timm or transformers, `transformers/OWNER/NAME` on the hub, a file (ONNX, TorchScript, `.pt2`),
+    `cmd:COMMAND` and an address are models too; the last three kinds give logits alone, without features (and ONNX, a command
+    and an address without gradients). `returns` says whether a model of these gives logits or probabilities where it does not
+    say so itself; `timeout` in seconds, `retries` and `sends` ("npy", "png") are for commands and addresses.
     Without a seed, one is drawn from torch's global generator and recorded in `source`.
     """
     seed = int(torch.randint(2**31, ())) if seed is None else seed
@@ -75,6 +86,16 @@ def load_model(
         "std": std,
         "seed": seed,
     }
+    if is_foreign(name):
+        refuse_options(name, pretrained=pretrained, checkpoint=checkpoint, feature_dim=feature_dim)
+        asked: dict[str, Any] = {"returns": returns, "timeout": timeout, "retries": retries, "sends": sends}
+        asked |= {"image_size": image_size, "channels": channels, "mean": mean, "std": std}
+        return cast(Classifier, load_foreign(name, data, **asked))  # with its logits, if nothing else
+    if returns is not None:
+        raise SurefootError(f"returns is for models that are files, commands or addresses, and '{name}' gives logits.")
+    name, folder = folder_name(name), folder_name(name).startswith(FOLDER)
+    pretrained = given["pretrained"] = True if folder and checkpoint is None else pretrained
+    given["name"] = name
     source = {key: plain(value) for key, value in given.items()}
     if stem not in STEMS:
         raise UnknownName("stem", stem, STEMS)
@@ -110,6 +131,37 @@ def load_model(
         load_checkpoint(model, checkpoint)
         keep_given(model, mean, std)
     return model
+
+
+def load_foreign(name: str, data: Sized | None, **options: Any) -> nn.Module:
+    """A model that is not built here: transformers' own, a file, a command or an address."""
+    from .model_files import load_file
+    from .transformers_models import load_transformers
+
+    size = options.pop("image_size") or (None if data is None else data.image_size)
+    channels = options.pop("channels") or (None if data is None else data.channels)
+    mean, std, returns = (options.pop(key) for key in ("mean", "std", "returns"))
+    if is_transformers(name):
+        return load_transformers(name, None if size is None else pair(size), mean, std)
+    if not is_remote_model(name):
+        size = None if size is None else pair(size)
+        return load_file(name, image_size=size, channels=channels, mean=mean, std=std, returns=returns)
+    if size is None:
+        raise SurefootError(f"image_size must be given, or data: '{name}' does not say it.")
+    run, channels = Asked(name, **options), 3 if channels is None else channels
+    run(np.zeros((1, *pair(size), channels), np.float32))  # which says what it returns
+    if returns not in (None, run.returns):
+        raise SurefootError(f"returns is '{returns}', and '{name}' answers with {run.returns}.")
+    found = [f"asked by JSON, {run.sends}, {run.timeout:g} s for an answer, {run.retries} more attempts"]
+    about: dict[str, Any] = {"channels": channels, "returns": run.returns, "layout": "last", "identity": name}
+    return BlackBox(run, 0.0 if mean is None else mean, 1.0 if std is None else std, pair(size), found=found, **about)
+
+
+def refuse_options(name: str, **options: Any) -> None:
+    """What only models that are built here have."""
+    for option, value in options.items():
+        if value:
+            raise SurefootError(f"{option} is for models that are built here, and '{name}' comes with its own weights.")
 
 
 def fitted(

@@ -76,6 +76,20 @@ def evaluating(module: nn.Module) -> Iterator[None]:
                         buffer.copy_(kept)
 
 
+@contextmanager
+def given_copies(module: nn.Module) -> Iterator[None]:
+    """Inside the block the module gets a copy of what it is called with, with gradient: it may change that as it likes."""
+    hook = module.register_forward_pre_hook(copy_inputs)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def copy_inputs(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(each.clone() if isinstance(each, Tensor) else each for each in inputs)
+
+
 def observed(module: nn.Module, head: nn.Module, images: Images) -> Outputs:
     """The module's logits and the features that entered `head`, from one pass, with gradient."""
     if is_compiled(module):

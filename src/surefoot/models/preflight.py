@@ -6,7 +6,7 @@ They run the model on a few hundred test images and leave it as it was: its mode
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,22 +21,36 @@ from .classifier import per_channel
 from .observing import evaluating
 
 BATCH = 64
+CHANGED_INPUT, PROBABILITIES = "changed-input", "probabilities"
 SMALL = 64  # px, the longer side up to which a stem is judged
 STATISTICS = {
     "ImageNet's mean and std (0.485, 0.456, 0.406 and 0.229, 0.224, 0.225)": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "mean 0.5 and std 0.5": ((0.5,), (0.5,)),
 }
+USUAL = {  # what nets are trained with; mean 0 and std 1 are pixels as they are
+    **STATISTICS,
+    "CIFAR-10's mean and std": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    "CLIP's mean and std": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+    "MNIST's mean and std": ((0.1307,), (0.3081,)),
+    "mean 0 and std 1": ((0.0,), (1.0,)),
+}
+FATAL, WARNING, NOTE = SEVERITIES = ("fatal", "warning", "note")
 CLEARLY = 0.10  # of accuracy
+FIRST = 64  # images on which every candidate is tried
 STANDARD_ERRORS = 3.0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about the model or its data that would spoil an audit, and what to do about it."""
+    """Something about the model or its data that would spoil an audit, and what to do about it.
+
+    `severity` is fatal where no number can be believed, warning where some are doubtful, note where it is good to know.
+    """
 
     name: str
     message: str
     advice: str
+    severity: str = WARNING
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,12 @@ def preflight(
             logits_of(model, images[:2])
         findings.append(imagenet_stem(images, convolutions))
         logits = logits_of(model, images)
-        findings += [class_count(logits, num_classes), probabilities(logits)]
+        findings += [
+            class_count(logits, num_classes),
+            probabilities(logits),
+            changed_input(model, images),
+            at_random(model, images),
+        ]
         if in_range:
             best, wrong_inputs = normalisation(model, images, labels, logits)
             findings += [constant(images, logits), wrong_inputs, class_order(best, labels, num_classes)]
@@ -87,13 +106,16 @@ def logits_of(model: nn.Module, images: Images) -> Logits:
     """The model's output for the images, in batches, on the CPU."""
     device = next((p.device for p in model.parameters()), images.device)
     try:
-        parts = [model(batch.to(device)) for batch in images.split(BATCH)]
-    except (RuntimeError, AssertionError, ValueError, TypeError, IndexError) as error:
+        parts = [model(batch.to(device, copy=True)) for batch in images.split(BATCH)]  # it may change what it is given
+    except (Exception, SystemExit) as error:  # somebody else's code
         shape, reason = " x ".join(map(str, images.shape[1:])), (str(error) or type(error).__name__).splitlines()[0]
-        raise SurefootError(f"The model cannot be run on images of {shape} ({reason})") from error
-    for part in parts:
+        reason = "it calls exit" if isinstance(error, SystemExit) else reason
+        raise SurefootError(f"The model, {type(model).__name__}, cannot be run on images of {shape} ({reason})") from error
+    for part, batch in zip(parts, images.split(BATCH), strict=True):
         shown = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
         require(isinstance(part, Tensor) and part.ndim == 2, "The model's output", "images x classes", shown)
+        require(len(part) == len(batch), "The model's output", f"one row for each of {len(batch)} images", shown)
+        require(part.is_floating_point(), "The model's output", "floating point", part.dtype)
     return torch.cat([part.float().cpu() for part in parts])
 
 
@@ -104,7 +126,9 @@ def training_mode(model: nn.Module) -> Finding | None:
     kinds = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
     count = sum(isinstance(layer, kinds) for layer in model.modules())
     message = f"The model is in training mode, where its {count} layers of batch normalisation and dropout behave otherwise."
-    return Finding("training-mode", message, "It is evaluated in evaluation mode; call model.eval() if that is what you meant.")
+    return Finding(
+        "training-mode", message, "It is evaluated in evaluation mode; call model.eval() if that is what you meant.", NOTE
+    )
 
 
 def pixel_range(images: Images) -> Finding | None:
@@ -114,10 +138,9 @@ def pixel_range(images: Images) -> Finding | None:
         return None
     message = f"Pixels reach from {low:.3g} to {high:.3g}, not from 0 to 1; what the model makes of them was not judged."
     if low >= 0 and high <= 255:
-        return Finding("pixel-range", message, "Divide the images by 255.")
-    return Finding(
-        "pixel-range", message, "Give pixels in [0, 1] and leave normalisation to the model: adapt(module, mean, std, ...)."
-    )
+        return Finding("pixel-range", message, "Divide the images by 255.", FATAL)
+    advice = "Give pixels in [0, 1] and leave normalisation to the model: adapt(module, mean, std, ...)."
+    return Finding("pixel-range", message, advice, FATAL)
 
 
 def image_size(images: Images, native_size: tuple[int, int] | None) -> Finding | None:
@@ -181,12 +204,16 @@ def vanishes(convolution: Convolution) -> bool:
 
 def class_count(logits: Logits, num_classes: int) -> Finding | None:
     """The model knows another number of classes than the data."""
-    columns = logits.shape[1]
+    return other_count(logits.shape[1], num_classes)
+
+
+def other_count(columns: int, num_classes: int) -> Finding | None:
+    """A model of so many logits on data of so many classes."""
     if columns == num_classes:
         return None
     message = f"The model gives {columns} logits, but the data have {num_classes} classes."
     advice = "Say which logit belongs to which class with class_map (--class-map), or load a model with as many classes."
-    return Finding("class-count", message, advice)
+    return Finding("class-count", message, advice, FATAL)
 
 
 def probabilities(logits: Logits) -> Finding | None:
@@ -195,8 +222,30 @@ def probabilities(logits: Logits) -> Finding | None:
     if not (bool(((logits >= 0) & (logits <= 1)).all()) and bool(((sums - 1).abs() < 1e-3).all())):
         return None
     low, high = (float(v) for v in sums.aminmax())
-    message = f"The outputs of all {len(logits)} images lie in [0, 1] and sum to 1 ({low:.4f} to {high:.4f}): not logits."
-    return Finding("probabilities", message, "Remove the softmax, or use Predictions.from_probabilities.")
+    message = f"The outputs of all {len(logits)} images lie in [0, 1] and sum to 1 ({low:.4f} to {high:.4f}): probabilities."
+    return Finding(PROBABILITIES, message, "They are scored as such; say so with --returns probabilities.", NOTE)
+
+
+def changed_input(model: nn.Module, images: Images) -> Finding | None:
+    """The model writes into the images that it is given."""
+    device = next((p.device for p in model.parameters()), images.device)
+    few = images[:BATCH].to(device, copy=True)
+    model(few)
+    if torch.equal(few, images[:BATCH].to(device)):
+        return None
+    changed = float((few - images[:BATCH].to(device)).abs().max())
+    message = f"The model changes the images that it is given, by up to {changed:.2g}: whoever uses them after it sees others."
+    return Finding(CHANGED_INPUT, message, "It is given a copy here; remove in-place operations on its input.")
+
+
+def at_random(model: nn.Module, images: Images) -> Finding | None:
+    """The same images do not give the same output."""
+    first, second = (logits_of(model, images[:BATCH]) for _ in range(2))
+    spread = float((first - second).abs().max())
+    if not spread > 1e-3 * max(1.0, float(first.abs().max())):  # some devices add in any order
+        return None
+    message = f"The same {len(first)} images give other outputs when given again (logits differ by up to {spread:.2g})."
+    return Finding("random", message, "Every number is that of one draw, and attacks find less than they could.")
 
 
 def constant(images: Images, logits: Logits) -> Finding | None:
@@ -207,40 +256,77 @@ def constant(images: Images, logits: Logits) -> Finding | None:
     if not spread <= 1e-6 * max(1.0, float(logits.abs().max())):
         return None
     message = f"The model gives the same output for all {len(logits)} images (logits differ by {spread:.1g} at most)."
-    return Finding("constant", message, "Check that the weights were loaded and that the images reach the model.")
+    return Finding("constant", message, "Check that the weights were loaded and that the images reach the model.", FATAL)
 
 
 def normalisation(model: nn.Module, images: Images, labels: Labels, logits: Logits) -> tuple[Logits, Finding | None]:
-    """The logits under the inputs that clearly suit the model best, and a finding if those are not the pixels themselves."""
+    """The logits under the inputs that clearly suit the model best, and a finding if those are not the pixels themselves.
+
+    Every candidate is tried on a few images, and on all of them the commonest that is about as good as the best.
+    """
     right = (logits.argmax(1) == labels).double()
-    finding, gained = None, 0.0
     if float(right.mean()) > 1 - CLEARLY:
         return logits, None  # there is no room for a gain
-    for other in other_inputs(images.shape[1]):
-        other_logits = logits_of(model, images * other.scale.to(images) + other.shift.to(images))
-        now = (other_logits.argmax(1) == labels).double()
-        gain = float((now - right).mean())
-        clear = gain >= CLEARLY and gain > STANDARD_ERRORS * standard_error(now - right)
-        if clear and gain > gained and far_above_chance(now, labels):
-            message = f"Accuracy on {len(now)} images is {percent(right)} with pixels and {percent(now)} {other.how}."
-            logits, finding, gained = other_logits, Finding("normalisation", message, other.advice), gain
-    return logits, finding
+
+    def of(other: OtherInputs, images: Images) -> Logits:
+        return logits_of(model, images * other.scale.to(images) + other.shift.to(images))
+
+    candidates = other_inputs(images.shape[1], *own_normalisation(model, images.shape[1]))
+    hits = [float((of(other, images[:FIRST]).argmax(1) == labels[:FIRST]).double().mean()) for other in candidates]
+    if max(hits) <= float(right[:FIRST].mean()):
+        return logits, None
+    other = next(each for each, share in zip(candidates, hits, strict=True) if share >= max(hits) - CLEARLY)
+    other_logits = of(other, images)
+    now = (other_logits.argmax(1) == labels).double()
+    gain = float((now - right).mean())
+    clear = gain >= CLEARLY and gain > STANDARD_ERRORS * standard_error(now - right)
+    if not (clear and far_above_chance(now, labels)):
+        return logits, None
+    message = f"Accuracy on {len(now)} images is {percent(right)} with pixels and {percent(now)} {other.how}."
+    return other_logits, Finding("normalisation", message, other.advice, FATAL)
 
 
-def other_inputs(channels: int) -> list[OtherInputs]:
-    """Normalised once more, normalised once less, and pixels from 0 to 255."""
+def own_normalisation(model: nn.Module, channels: int) -> tuple[Tensor, Tensor]:
+    """The mean and std of a model that says them; 0 and 1 of any other."""
+    mean, std = getattr(model, "mean", None), getattr(model, "std", None)
+    if isinstance(mean, Tensor) and isinstance(std, Tensor):
+        return mean.detach().cpu(), std.detach().cpu()
+    return per_channel("mean", 0.0, channels), per_channel("std", 1.0, channels)
+
+
+def other_inputs(channels: int, own_mean: Tensor | float = 0.0, own_std: Tensor | float = 1.0) -> list[OtherInputs]:
+    """Another normalisation in place of the model's own, one that is undone, and pixels from 0 to 255."""
     candidates = []
+    for name, (means, stds) in USUAL.items():
+        mean, std = for_channels(means, channels), for_channels(stds, channels)
+        numbers = [",".join(f"{value:.4g}" for value in values) for values in (means, stds)]
+        advice = f"Pass --mean {numbers[0]} --std {numbers[1]}, or in Python adapt(module, mean, std, ...)."
+        scale = own_std / std
+        if not (torch.allclose(mean, torch.as_tensor(own_mean)) and torch.allclose(std, torch.as_tensor(own_std))):
+            candidates.append(OtherInputs(scale, own_mean - scale * mean, f"when they are normalised with {name}", advice))
     for name, (means, stds) in STATISTICS.items():
-        fits = len(means) == channels
-        mean = per_channel("mean", means if fits else sum(means) / len(means), channels)
-        std = per_channel("std", stds if fits else sum(stds) / len(stds), channels)
-        advice = f"Normalisation was left outside the model: bring it inside with adapt(module, mean, std, ...), {name}."
-        candidates.append(OtherInputs(1 / std, -mean / std, f"when they are first normalised with {name}", advice))
-        advice = "Normalisation happens twice: keep the model's own and wrap it with mean 0 and std 1."
-        candidates.append(OtherInputs(std, mean, f"when a normalisation with {name} is undone", advice))
-    advice = "The model wants pixels from 0 to 255: wrap it with adapt(module, 0, 1 / 255, ...)."
-    candidates.append(OtherInputs(torch.tensor(255.0), torch.tensor(0.0), "when they are multiplied by 255", advice))
+        advice = "Normalisation happens twice: keep the model's own and pass --mean 0 --std 1."
+        undone = for_channels(stds, channels), for_channels(means, channels)
+        candidates.append(OtherInputs(*undone, f"when a normalisation with {name} is undone", advice))
+    advice = f"The model wants pixels from 0 to 255: pass --mean 0 --std {1 / 255:.6f}, or adapt(module, 0, 1 / 255, ...)."
+    scale = torch.as_tensor(255 * own_std)
+    candidates.append(OtherInputs(scale, torch.as_tensor(own_mean), "when they are multiplied by 255", advice))
     return candidates
+
+
+def for_channels(values: tuple[float, ...], channels: int) -> Tensor:
+    """Statistics of a data set for so many channels: their mean where the numbers differ."""
+    return per_channel("statistics", values if len(values) == channels else sum(values) / len(values), channels)
+
+
+def unknown_classes(ours: Sequence[str] | None, theirs: Sequence[str]) -> Finding | None:
+    """The model was trained for classes of which the data have none."""
+    if not ours or set(ours) & set(theirs):
+        return None
+    said = f"The model was trained for {', '.join(ours[:3])} ..., and the data have {', '.join(theirs[:3])} ..."
+    message = f"{said}: no class in common."
+    advice = "Audit it on data of its own classes, or say which class is which with --class-map."
+    return Finding("class-names", message, advice, FATAL)
 
 
 def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | None:
@@ -263,7 +349,7 @@ def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | N
         f"(found on one half of {len(labels)} images, measured on the other): the model predicts class {', '.join(moved[:3])}"
         f"{' and so on' if len(moved) > 3 else ''}."
     )
-    return Finding("class-order", message, "The labels seem to be in another order: use class_map (--class-map).")
+    return Finding("class-order", message, "The labels seem to be in another order: use class_map (--class-map).", FATAL)
 
 
 def best_order(predicted: Tensor, labels: Labels, num_classes: int, columns: int) -> Tensor:

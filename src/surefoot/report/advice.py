@@ -13,6 +13,7 @@ from .verdict import (
     side,
     strongest_attack,
     temperatures,
+    without_looking,
     worst_corruption,
     worst_family,
 )
@@ -27,22 +28,22 @@ REMEDIES = {
     "weather": "train with AugMix, or with MaCS and AugMix together",
     "digital": "train with AugMix, or with MaCS and AugMix together",
 }
+SEVERITIES = ("fatal", "warning", "note")
 NOTHING = "Nothing urgent at this depth of audit."
 
 
 def advice(audit: Audit) -> list[str]:
     """What to do, where something is worth doing; the cheapest first."""
-    todo = [*chance_advice(audit), *calibration_advice(audit), *corruption_advice(audit)]
-    todo += [*attack_advice(audit), *class_advice(audit)]
+    if not better_than_chance(audit):  # nothing that it says is worth scaling, trusting or training further
+        return chance_advice(audit)
+    todo = [*calibration_advice(audit), *corruption_advice(audit), *attack_advice(audit), *class_advice(audit)]
     return [*(todo or [NOTHING]), *threshold_advice(audit)]
 
 
 def chance_advice(audit: Audit) -> list[str]:
     """What to look at where a model seems to know nothing."""
-    if better_than_chance(audit):
-        return []
     return [
-        f"Its predictions are not clearly better than a guess among {len(audit['subject']['classes'])} classes: look first "
+        f"Its predictions are not clearly better than {without_looking(audit)}: look first "
         "whether the weights, the order of the classes and the scaling of the pixels are right."
     ]
 
@@ -139,17 +140,25 @@ def threshold_words(row: Audit) -> str:
         return str(row["notes"][0])
     if not row["coverage"]["value"]:
         return f"No confidence is high enough for an error rate of {few_percent(row['wanted_risk'])}."
-    usable = [threshold(value) for value in row["thresholds"] if value <= 1]
-    missing = "" if len(usable) == len(row["thresholds"]) else " (none holds for the other half)"
-    bound = f"{' or '.join(dict.fromkeys(usable))} confidence on{missing}"
+    if row.get("deploy") is not None:
+        bound = f"{threshold(row['deploy'])} confidence on"
+    else:
+        usable = [threshold(value) for value in row["thresholds"] if value <= 1]
+        missing = "" if len(usable) == len(row["thresholds"]) else " (none holds for the other half)"
+        bound = f"{' or '.join(dict.fromkeys(usable))} confidence on{missing}"
     decided, wrong = percent(row["coverage"]["value"]), percent(row["risk"]["value"])
     said = f"Let it decide by itself from {bound}: that is {decided} of the images, {wrong} of them wrong."
+    if row["risk"]["value"] > row["wanted_risk"]:
+        said += (
+            f" That is more than the {few_percent(row['wanted_risk'])} that were wanted: on these images the wish is not met."
+        )
     if row.get("confidence") is None:  # audits of older versions observed a threshold and promised nothing
         return said
     return f"{said} At most {few_percent(row['wanted_risk'])} are promised, with probability {rounded(row['confidence'])}."
 
 
 def warnings(audit: Audit) -> list[dict[str, str]]:
-    """What makes the numbers doubtful: findings before the audit, and signs that attacks were misled."""
-    lines = [{"message": finding["message"], "advice": finding["advice"]} for finding in audit.get("preflight", ())]
-    return lines + [{"message": "About the attacks:", "advice": line} for line in audit.get("masking", ())]
+    """What makes the numbers doubtful: findings before the audit, the worst first, and signs that attacks were misled."""
+    lines = [{"severity": "warning", **finding} for finding in audit.get("preflight", ())]
+    lines += [{"severity": "warning", "message": "About the attacks:", "advice": line} for line in audit.get("masking", ())]
+    return sorted(lines, key=lambda line: SEVERITIES.index(line["severity"]))

@@ -9,6 +9,7 @@ from typing import Any
 from ..files import write_text
 from .figures import Drawing, drawing, safe_json
 from .plots.corruptions import method_differences_figure, slopes_figure, trade_off_figure
+from .study_figures import figure_drawings
 
 TRADE_OFF = ("cost.relative", "corruptions.accuracy", "corruptions.ece", "clean.accuracy")
 OWN_SCRIPTS = ("figures", "theme", "tables")
@@ -19,16 +20,21 @@ def render_study(table: dict[str, Any]) -> str:
 
     `table` has a title, the command, axes, columns {title, name}, the baseline, notes, and rows {key, cells}; a cell is None or
     {mean, shown, spread, mark, best, difference: {value, low, high, within_noise, seeds}, paper}. `published` are the paper's
-    own figures {title, axes, columns, rows} where they stand apart.
+    own figures {title, axes, columns, rows} where they stand apart. `figures` are what `studies.figures.figure_data` gives;
+    a page without rows has only them.
     """
     from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
 
-    drawings = [*trade_off_of(table), *differences_of(table), *slopes_of(table)]
+    groups = [{**figure, "drawings": figure_drawings(figure)} for figure in table.get("figures", ())]
+    drawn = {part["draw"] for figure in table.get("figures", ()) for part in figure["parts"]}
+    changes = [*trade_off_of(table), *differences_of(table), *([] if "slopes" in drawn else slopes_of(table))]
+    drawings = [*(each for group in groups for each in group["drawings"]), *changes]
     environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.get_template("study.html.j2").render(
         table=table,
-        drawings=drawings,
+        drawings=changes,
+        groups=groups,
         data=safe_json({"figures": {each.name: each.figure for each in drawings}}),
         scripts=OWN_SCRIPTS,
         plotly=get_plotlyjs(),

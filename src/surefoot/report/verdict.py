@@ -13,6 +13,7 @@ from .words import Audit, capital, percent, points, spoken, the_attack
 
 
 ONE_SIDED = 0.5  # share of ECE that the signed error must make up
+NEARLY_ALWAYS = 0.98  # share of one answer from which it is said
 BLIND = 0.1  # if even a perfectly calibrated model might show so much ECE, the images are too few to see any
 
 
@@ -27,10 +28,33 @@ def too_few(audit: Audit) -> bool:
     return calibrated(audit) and bool(audit["calibration"]["ece_if_calibrated"][1] > BLIND)
 
 
+def chance(audit: Audit) -> float:
+    """The accuracy of the best answer that does not look: the commonest class, or one of K."""
+    known = audit.get("recognition")
+    return float(known["chance"]) if known else 1 / max(len(audit["subject"]["classes"]), 1)
+
+
 def better_than_chance(audit: Audit) -> bool:
-    """Whether accuracy is clearly above that of a guess."""
+    """Whether accuracy is clearly above that of an answer without looking."""
     classes = len(audit["subject"]["classes"])
-    return classes < 2 or bool(audit["calibration"]["accuracy"]["low"] > 1 / classes)
+    return classes < 2 or bool(audit["calibration"]["accuracy"]["low"] > chance(audit))
+
+
+def without_looking(audit: Audit) -> str:
+    """What a model that is not clearly better than chance is compared with, in words."""
+    known = audit.get("recognition")
+    share, classes = chance(audit), len(audit["subject"]["classes"])
+    if known and share > 1 / classes:
+        return f"always answering '{known['majority']}' ({percent(share)})"
+    return f"a guess among {classes} classes ({percent(share)})"
+
+
+def constant_words(audit: Audit) -> str:
+    """That it gives one answer to nearly all pictures; nothing for a model whose answers differ."""
+    known = audit.get("recognition")
+    if not known or known["commonest_share"] < NEARLY_ALWAYS:
+        return ""
+    return f"It answers '{known['commonest_answer']}' for {percent(known['commonest_share'])} of the pictures."
 
 
 def side(audit: Audit) -> str:
@@ -56,7 +80,9 @@ def headline(audit: Audit) -> str:
     """The whole audit in two sentences."""
     scores = audit["calibration"]
     right = f"Right on {percent(scores['accuracy']['value'])} of its {audit['subject']['split']} images"
-    if too_few(audit):
+    if not better_than_chance(audit):
+        said = " ".join(filter(None, [f"{right}: not clearly better than {without_looking(audit)}.", constant_words(audit)]))
+    elif too_few(audit):
         said = f"{right}, which are too few to judge its confidence."
     else:
         said = f"{right}, and its confidence can be believed." if calibrated(audit) else f"{right}, but {misjudged(audit)}."
@@ -80,7 +106,10 @@ def verdict(audit: Audit) -> list[str]:
         f"(95\N{NO-BREAK SPACE}% interval {percent(accuracy['low'])} to {percent(accuracy['high'])})."
     ]
     band = f"{percent(low_high[0])} to {percent(low_high[1])}"
-    if too_few(audit):
+    if not better_than_chance(audit):
+        said.append(f"That is not clearly better than {without_looking(audit)}: its confidence was not judged.")
+        said += filter(None, [constant_words(audit)])
+    elif too_few(audit):
         sentence = f"ECE {percent(ece['value'])}; perfect calibration would show {band} here."
         said.append(f"Too few images to judge its confidence: {sentence}")
     elif calibrated(audit):
@@ -88,7 +117,7 @@ def verdict(audit: Audit) -> list[str]:
     else:
         sentence = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
         said.append(f"{capital(misjudged(audit))}: {sentence}")
-    said += temperature_words(audit)
+    said += temperature_words(audit) if better_than_chance(audit) else []
     if audit.get("corruptions"):
         name, drop = worst_corruption(audit)
         mean = audit["corruptions"]["mean_accuracy"]["value"]
@@ -118,8 +147,9 @@ def temperature_words(audit: Audit) -> list[str]:
 
 
 def temperatures(audit: Audit) -> str:
-    """The fitted temperatures in words: one, or two where each half was fitted on the other."""
-    return " and ".join(f"{value:.2f}" for value in audit["temperature"]["temperatures"])
+    """The temperature to use, in words; audits of older versions know only those of the halves."""
+    scaling = audit["temperature"]
+    return " and ".join(f"{value:.2f}" for value in ([scaling["deploy"]] if scaling.get("deploy") else scaling["temperatures"]))
 
 
 def worst_corruption(audit: Audit) -> tuple[str, float]:
@@ -167,9 +197,11 @@ def cards(audit: Audit) -> list[Card]:
     scores = audit["calibration"]
     low, high = scores["ece_if_calibrated"]
     band = f"a perfectly calibrated model would show {percent(low)} to {percent(high)} here"
-    judged = "" if too_few(audit) else "good" if calibrated(audit) else "poor"
+    able = better_than_chance(audit)  # what does not look loses nothing by damage, and may be calibrated: no merit
+    judged = "" if too_few(audit) or not able else "good" if calibrated(audit) else "poor"
+    best = f"right on images as they are; compare {without_looking(audit)}"
     shown = [
-        card(find("accuracy").label, scores["accuracy"], "right on images as they are"),
+        card(find("accuracy").label, scores["accuracy"], best, "" if able else "poor"),
         card(f"calibration error ({find('ece').label})", scores["ece"], band, judged),
     ]
     if "corruptions" not in audit:
@@ -183,7 +215,6 @@ def cards(audit: Audit) -> list[Card]:
             every = "right" if scores["accuracy"]["value"] else "wrong"
             return [*shown, Card(ranks.label, "not defined", f"all predictions are {every}", ranks.meaning)]
         return [*shown, card(ranks.label, scores["auroc"], ranks.meaning)]
-    able = better_than_chance(audit)  # what guesses does not lose by damage: that is no merit
     if worse := audit.get("corruptions"):
         mean, clean = worse["mean_accuracy"], scores["accuracy"]["value"]
         kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))

@@ -11,6 +11,7 @@ from ..metrics import SHARE, facts, path_label
 Audit = dict[str, Any]
 ATTACKS = {"fgsm": "FGSM", "pgd": "PGD", "pgd-weak": "weak PGD", "pgd-strong": "strong PGD", "noise": "random noise"}
 ATTACKS |= {"autoattack": "AutoAttack", "autoattack-weak": "weak AutoAttack", "autoattack-strong": "strong AutoAttack"}
+ATTACKS |= {"apgd": "APGD", "fab": "FAB", "square": "Square", "rays": "RayS", "fast-strong": "the quick judge"}
 SPACE = "\N{NO-BREAK SPACE}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from filelock import FileLock
 
 from ..errors import SurefootError
 from ..files import inside, write_text
+from ..lifelines import for_child
 from ..models.classifier import Classifier
 from ..training.recipes import Recipe, read_recipe
 from ..training.runs import RECIPE, OtherRun, Run
@@ -84,7 +86,7 @@ def train_distributed(recipe: Recipe, folder: Path, device: str, processes: int)
     write_text(given, recipe.to_yaml())
     command = [sys.executable, "-P", "-m", "surefoot", "train", "--recipe", str(given), "--allow-code", "--quiet"]
     options = ["--output", str(folder), "--device", device, "--processes", str(processes)]
-    code = subprocess.run([*command, *options], check=False).returncode
+    code = subprocess.run([*command, *options], check=False, env=for_child(os.environ)).returncode
     if code:
         raise SurefootError(f"Training by {processes} processes ended with code {code}.")
 

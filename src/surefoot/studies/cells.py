@@ -20,7 +20,7 @@ from ..schemas import defaults_of
 from ..training.loop import fit
 from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS, Recipe
 from .engines import Measure
-from .schema import AXES, Study
+from .schema import AXES, Figure, Study
 
 PLACE = ("root", "workers", "memory_gib", "download")  # where the data are and how they are read, not what they are
 FIRST_DEFAULTS: dict[str, dict[str, Any]] = {
@@ -38,6 +38,7 @@ class Cell:
     seed: int
     measure: dict[str, Measure]
     trained: bool = True
+    drawn: frozenset[str] = frozenset()  # labels of the measurements whose points a figure needs
 
     @cached_property
     def name(self) -> str:
@@ -112,13 +113,20 @@ def cells_of(study: Study, root: str | Path | None = None) -> list[Cell]:
     measure = {label: check_measure(label, options) for label, options in study.measure.items()}
     for method in study.methods:
         check_method(study, method, root)
+    drawn = drawn_labels(study, study.figures.values())
     seeds = range(max([study.seeds, *study.seeds_of.values()]))
     cells = []
     for seed, data, model, fraction, method in product(seeds, study.data, study.models, study.fractions, study.methods):
         if seed < study.seeds_of.get(method, study.seeds):
             labels = {"data": data, "model": model, "fraction": fraction, "method": method}
-            cells.append(Cell(recipe_of(study, labels, seed, root), labels, seed, measure, study.trained))
+            shown = drawn if seed == 0 else frozenset[str]()  # a picture is of one model
+            cells.append(Cell(recipe_of(study, labels, seed, root), labels, seed, measure, study.trained, shown))
     return cells
+
+
+def drawn_labels(study: Study, figures: Iterable[Figure]) -> frozenset[str]:
+    """The labels of the measurements whose points these figures show."""
+    return frozenset(label for figure in figures for drawing in figure.draw for label in figure.labels(study.measure, drawing))
 
 
 def check_method(study: Study, method: str, root: str | Path | None) -> None:
@@ -140,7 +148,7 @@ def recipe_of(study: Study, labels: Labels, seed: int, root: str | Path | None) 
     if labels["fraction"] != 1:
         data["fraction"] = labels["fraction"] * data.get("fraction", 1)
     training = {**study.training}
-    for label in (labels["model"], labels["data"]):
+    for label in (labels["model"], labels["data"], labels["method"]):
         training |= study.training_of.get(label, {})
     sections_given = {"data": data, "model": model, "objective": objective, "training": training, "seed": seed}
     return Recipe.check({**sections_given, "augmentation": study.augmentation})

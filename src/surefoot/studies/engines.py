@@ -43,6 +43,7 @@ class Job:
     device: str = "auto"
     processes: int = 1
     origins: dict[str, str] = field(default_factory=dict)  # folders of corrupted copies or of frost, by the name of the origin
+    drawn: tuple[str, ...] = ()  # labels of the measurements whose points are kept for a figure
 
     @property
     def log(self) -> Path:
@@ -82,6 +83,9 @@ ENGINES = Registry(
 class Engine(Protocol):
     """Runs jobs and gives their outcomes as they end."""
 
+    def check(self) -> None:
+        """Refuse at once if nothing can be run, before anything is written."""
+
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]: ...
 
 
@@ -93,6 +97,9 @@ class Here:
 
     def __post_init__(self) -> None:
         require(self.jobs == 1, "jobs", "1 in this process", self.jobs)
+
+    def check(self) -> None:
+        """This process is there."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         from .worker import run_job
@@ -113,6 +120,9 @@ class Local:
 
     def __post_init__(self) -> None:
         require(self.jobs >= 1, "jobs", "at least 1", self.jobs)
+
+    def check(self) -> None:
+        """This machine is there."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         workers = SimpleQueue[Worker]()
@@ -245,6 +255,9 @@ class OnRay:
     def __post_init__(self) -> None:
         require(self.jobs >= 1, "jobs", "at least 1", self.jobs)
         require(self.gpus >= 0, "gpus", "at least 0", self.gpus)
+
+    def check(self) -> None:
+        connect()
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         ray = connect()

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..data.fetching import local_data, refuse_remote_model
 from ..errors import NotFound, SurefootError, UnknownName, nearest
 from ..measurements.registry import MEASUREMENTS
 from ..registry import refuse_code
-from ..schemas import check_keys
+from ..schemas import check_keys, load_yaml
 from .schema import Study, check_study
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -79,9 +77,9 @@ def read_file(name: str, extended_by: tuple[Path, ...] = (), *, allow_code: bool
     if path.resolve() in extended_by:
         raise SurefootError(f"Study '{path}' extends itself.")
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise SurefootError(f"Study '{path}' is not valid YAML: {str(error).splitlines()[0]}.") from error
+        given = load_yaml(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SurefootError(f"Study '{path}' is not valid YAML: {error}.") from error
     if not isinstance(given, dict):
         raise SurefootError(f"Study '{path}' must be a mapping.")
     if not allow_code:
@@ -115,7 +113,7 @@ def check_labels(name: str, given: Mapping[str, Any], whole: Mapping[str, Any]) 
         for label, own in mapping(each.get("measure")).items():
             measured |= {label, str(mapping(own).get("measurement", label))}
     for own in [given, *(scale for scale in (given.get("scales") or {}).values() if scale)]:
-        check_keys("training_of (a model or data of this study)", mapping(own.get("training_of")), sorted(grid))
+        check_keys("training_of (a model, data or method of this study)", mapping(own.get("training_of")), sorted(grid))
         options = own.get("measure_options") or {}
         if not (isinstance(options, Mapping) and all(isinstance(each, Mapping | None) for each in options.values())):
             raise SurefootError(f"measure_options of study '{name}' must be options by measurement, got {options!r}.")
@@ -189,7 +187,7 @@ def with_options(label: str, own: Any, options: Mapping[str, Any]) -> Any:
 
 
 def labels_of(study: Mapping[str, Any]) -> set[str]:
-    return {*mapping(study.get("models")), *mapping(study.get("data"))}
+    return {*mapping(study.get("models")), *mapping(study.get("data")), *mapping(study.get("methods"))}
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

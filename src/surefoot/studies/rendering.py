@@ -213,8 +213,15 @@ def comma_separated(table: Table) -> str:
                 gap, said = entry.difference, entry.published
                 far = ["", "", "", ""] if gap is None else [gap.mean, gap.low, gap.high, gap.within_noise]
                 values = [entry.spread.mean, entry.spread.deviation, entry.spread.count, entry.best, *far]
-                writer.writerow([*key, column.across or "", column.name, *values, "" if said is None else said[0]])
+                words = map(as_text, (*key, column.across or "", column.name))
+                writer.writerow([*words, *values, "" if said is None else said[0]])
     return out.getvalue()
+
+
+def as_text(name: object) -> str:
+    """A name that a spreadsheet takes for text: it would run one that begins like a formula."""
+    text = str(name)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def latex(table: Table) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import NotFound
-from ..files import inside, read_json, write_json
+from ..files import inside, read_json, write_json, write_text
 from ..plain import plain
 from .cells import Cell, whole
 from .engines import Measure
 
-CELLS = "cells"
+CELLS, POINTS = "cells", "points"
 Record = dict[str, Any]
 Metrics = dict[str, float | None]
 
@@ -45,9 +46,23 @@ class Results:
         return self.measured(cell).get(label)
 
     def missing(self, cell: Cell) -> list[str]:
-        """The labels of the measurements that are left to do."""
+        """The labels of the measurements that are left to do, those whose points a figure lacks among them."""
         done = self.measured(cell)
-        return [label for label in cell.measure if label not in done]
+        drawn = {label for label in done if label not in cell.drawn or self.has_points(cell, label)}
+        return [label for label in cell.measure if label not in drawn]
+
+    def points(self, cell: Cell, label: str) -> dict[str, Any] | None:
+        """What the figures of a measurement draw, or None if it was not kept."""
+        if label not in self.measured(cell) or not self.has_points(cell, label):
+            return None
+        points: dict[str, Any] = read_json("points", self.points_path(cell.measure_name(label)))
+        return points
+
+    def points_path(self, name: str) -> Path:
+        return self.folder / POINTS / f"{name}.json"
+
+    def has_points(self, cell: Cell, label: str) -> bool:
+        return self.points_path(cell.measure_name(label)).is_file()
 
     def begin(self, cell: str, recipe: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         """Make the file of a cell, or bring its recipe up to date; what was found with another recipe is dropped."""
@@ -62,6 +77,11 @@ class Results:
         entry = {"measurement": measure[0], "options": measure[1], "metrics": metrics, **about}
         record["measurements"][name] = plain(entry)
         self._write(cell, record)
+
+    def add_points(self, name: str, figures: Mapping[str, Any]) -> None:
+        """Keep what the figures of a measurement draw, beside the cells, whose files stay small."""
+        inside(self.folder, POINTS)
+        write_text(self.points_path(name), json.dumps(plain(figures), separators=(",", ":"), allow_nan=False))
 
     def add_training(self, cell: str, about: Mapping[str, Any]) -> None:
         record = self.read(cell)

@@ -65,8 +65,7 @@ def run_study(
     `origins` are the folders of corrupted copies. `save` is called at first and whenever a cell has ended, so that a study that
     is stopped leaves its tables.
     """
-    if work.resolve().is_relative_to(results.folder.resolve()):
-        raise SurefootError(f"work must be outside of the results, got '{work}' in '{results.folder}'.")
+    check_work(work, results.folder)
     resources = {"threads": threads, "device": device, "processes": processes, "origins": dict(origins or {})}
     todo = plan(cells, results, work, **resources)
     names = {cell.name: title_of(cell) for cell in cells}
@@ -86,6 +85,12 @@ def run_study(
             say(f"{line}; about {duration(left)} to go" if left else line)
             bar.advance(task)
     return Report(count, count - len(todo), tuple(outcomes))
+
+
+def check_work(work: Path, results: Path) -> None:
+    """Weights and logs are not among the results."""
+    if work.resolve().is_relative_to(results.resolve()):
+        raise SurefootError(f"work must be outside of the results, got '{work}' in '{results}'.")
 
 
 def ending(outcome: Outcome) -> str:

@@ -46,7 +46,8 @@ def job_of(cell: Cell, labels: list[str], results: Path, work: Path, **resources
     """The job that is left of a cell."""
     measure = {label: cell.measure[label] for label in labels}
     folders = (str(results.resolve()), str(work.resolve()))
-    return Job(cell.name, cell.recipe.to_yaml(), str(cell.labels["data"]), cell.trained, measure, *folders, **resources)
+    more = {**resources, "drawn": tuple(sorted(cell.drawn))}
+    return Job(cell.name, cell.recipe.to_yaml(), str(cell.labels["data"]), cell.trained, measure, *folders, **more)
 
 
 def run_job(job: Job) -> list[str]:
@@ -72,14 +73,17 @@ def run_job(job: Job) -> list[str]:
             seen = context.without_test() if name in validation_only() else context
             measurement = build(name, options)
             with frost_of(job, options):
-                metrics = measurement.numbers(measured(seen, measurement, label))
+                summary = measured(seen, measurement, label)
         except Exception:
             traceback.print_exc()
             failed.append(label)
             continue
         about = {"seconds": round(time.perf_counter() - began, 2), "surefoot": VERSION}
+        found = measure_digest(job.cell, measure)
         with alone(work, f"{job.cell}.results"):  # another study may add to the same cell
-            results.add(job.cell, measure_digest(job.cell, measure), measure, metrics, about)
+            if label in job.drawn:
+                results.add_points(found, summary.figures)
+            results.add(job.cell, found, measure, measurement.numbers(summary), about)
     return failed
 
 

@@ -17,6 +17,7 @@ import torch
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from ..errors import SurefootError
 from ..files import inside, read_tensors, remove, write_tensors
 from ..progress import progress_bar
 from ..types import Terms
@@ -100,26 +101,35 @@ def save_state(folder: Path, engine: Engine, progress: Progress) -> None:
         for key, value in state.items():
             (tensors if isinstance(value, Tensor) else numbers)[f"optimiser.{index}.{key}"] = value
     scaler = engine.accelerator.scaler
-    header = {"progress": asdict(progress), "numbers": numbers, "scaler": scaler.state_dict() if scaler else None}
+    header = {"recipe": engine.recipe_key, "progress": asdict(progress), "numbers": numbers}
+    header["scaler"] = scaler.state_dict() if scaler else None
     write_tensors(inside(folder, STATE) / f"epoch-{progress.epoch:05}.safetensors", tensors, {"surefoot": json.dumps(header)})
     for older in state_files(folder)[1:]:
         older.unlink()
 
 
-def load_state(folder: Path, engine: Engine) -> Progress | None:
-    """Put the newest whole state back; None if there is none."""
+def load_state(folder: Path, engine: Engine, best: bool) -> Progress | None:
+    """Put the newest whole state of this recipe back; None if there is none. `best` says that the best weights are needed."""
     for path in state_files(folder):
         state = read_state(path)
         if state is None:
             continue
         tensors, header = state
+        if header.get("recipe", engine.recipe_key) != engine.recipe_key:  # older states do not say it
+            logger.warning("%s is of another recipe and is not gone on from", path)
+            continue
         for name, module in engine.modules.items():
             module.load_state_dict({k.removeprefix(f"{name}."): v for k, v in tensors.items() if k.startswith(f"{name}.")})
         restore_optimiser(engine.plain_optimiser, tensors, header["numbers"])
         if engine.accelerator.scaler and header["scaler"]:
             engine.accelerator.scaler.load_state_dict(header["scaler"])
         progress = Progress(**header["progress"])
-        engine.best = read_tensors("best weights", folder / BEST)
+        try:
+            engine.best = read_tensors("best weights", folder / BEST)
+        except SurefootError as error:
+            if best:
+                raise SurefootError(f"{error} The run ends with them: begin anew with overwrite (--overwrite).") from error
+            logger.warning("%s The run goes on, since it keeps the last ones.", error)
         logger.info("going on after epoch %d of %s", progress.epoch, folder)
         return progress
     return None
@@ -132,8 +142,11 @@ def read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     try:
         with safe_open(path, "pt") as file:
             names = file.keys()
-            return {name: file.get_tensor(name) for name in names}, json.loads(file.metadata()["surefoot"])
-    except (SafetensorError, OSError) as error:
+            header = json.loads((file.metadata() or {}).get("surefoot", "{}"))
+            if not {"progress", "numbers", "scaler"} <= set(header):
+                raise SurefootError("it does not say how far the run is")
+            return {name: file.get_tensor(name) for name in names}, header
+    except (SafetensorError, OSError, ValueError) as error:  # a SurefootError is a ValueError
         logger.warning("%s is not whole (%s); going back to the one before", path, error)
         return None
 

@@ -56,6 +56,7 @@ class Engine:
     clip_norm: float | None
     channels_last: bool
     best: dict[str, Tensor] = field(default_factory=dict)
+    recipe_key: str = ""  # what its state belongs to
 
     @property
     def rank(self) -> int:

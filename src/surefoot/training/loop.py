@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from ..allocator import keep_large_blocks
@@ -21,7 +22,7 @@ from .engine import Engine, build_engine
 from .precision import choose_precision
 from .processes import accelerated
 from .recipes import Recipe, training_option_names
-from .runs import Run, begin_run, finish_run, finished_run, keep_best, write_history
+from .runs import Run, finish_run, finished_run, keep_best, key_of, write_history, writing_run
 from .validation import check_arguments, is_better, should_stop, validate
 
 
@@ -88,26 +89,34 @@ def fit(
         if accelerator.num_processes > 1 and isinstance(data.train, IterableSplit):
             raise SurefootError("A stream (wds/, tfds/, hfids/) is read by one process: its reader would divide it again.")
         engine = build_engine(accelerator, model, objective, len(data.train), given)
-        if accelerator.is_main_process:
-            begin_run(recipe, folder, overwrite)
-        accelerator.wait_for_everyone()
-        finished = finished_run(folder, model, objective)
-        if finished:
-            return finished
-        state = train(engine, data, epochs, patience, folder, progress)
-        model.load_state_dict(engine.best if keep == "best" else engine.judged.state_dict())
-        run = Run(recipe, model.eval(), objective, state.history, folder, class_names=data.class_names)
-        accelerator.wait_for_everyone()
-        if folder and accelerator.is_main_process:
-            finish_run(run)
-        accelerator.wait_for_everyone()
+        engine.recipe_key = key_of(recipe)
+        with writing_run(recipe, folder, overwrite) if folder and accelerator.is_main_process else nullcontext():
+            accelerator.wait_for_everyone()
+            finished = finished_run(folder, model, objective)
+            if finished:
+                return finished
+            state = train(engine, data, epochs, patience, folder, progress, keep)
+            model.load_state_dict(engine.best if keep == "best" else engine.judged.state_dict())
+            run = Run(recipe, model.eval(), objective, state.history, folder, class_names=data.class_names)
+            accelerator.wait_for_everyone()
+            if folder and accelerator.is_main_process:
+                finish_run(run)
+            accelerator.wait_for_everyone()
     return run
 
 
-def train(engine: Engine, data: Dataset, epochs: int, patience: int | None, folder: Path | None, progress: bool) -> Progress:
+def train(
+    engine: Engine,
+    data: Dataset,
+    epochs: int,
+    patience: int | None,
+    folder: Path | None,
+    progress: bool,
+    keep: str,
+) -> Progress:
     """Epoch after epoch, from the last one that was finished."""
     rank, device = engine.rank, engine.accelerator.device
-    state = (load_state(folder, engine) if folder else None) or Progress()
+    state = (load_state(folder, engine, keep == "best") if folder else None) or Progress()
     with History(epochs, engine.steps, progress and rank == 0, state.history, engine.accelerator) as history:
         while state.epoch < epochs and not should_stop(state, patience):
             epoch, began = state.epoch, time.perf_counter()

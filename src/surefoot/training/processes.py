@@ -17,8 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import SurefootError
+from ..errors import SurefootError, require
 from ..files import inside
+from ..lifelines import for_child
 from .precision import NAMES
 
 if torch.distributed.is_available():
@@ -26,6 +27,8 @@ if torch.distributed.is_available():
 
 
 TRACKER = "tracker"  # its folder in that of a run
+MOST = 64  # processes on one machine: a mistyped number must not take it down
+GRACE = 3.0  # seconds for processes to end by themselves
 
 
 @contextmanager
@@ -104,34 +107,50 @@ def launched() -> bool:
 def launch(processes: int, arguments: Sequence[str]) -> int:
     """Run the same command in several processes on this machine; 0, or the exit code of the first that failed.
 
-    They share this terminal, so Ctrl-C reaches each of them, and the first speaks for all. One that is killed (out of memory)
-    cannot speak: then we do, and the code is 128 and the signal, as a shell has it.
+    The first speaks for all, and of an interrupt we do. One that is killed (out of memory) cannot speak: then we do, and the
+    code is 128 and the signal, as a shell has it. They end with us in whatever way we end.
     """
+    require(1 <= processes <= MOST, "processes", f"from 1 to {MOST}", processes)
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     threads = str(max(1, (os.cpu_count() or 1) // processes))
     shared = {**os.environ, "WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     shared.setdefault("OMP_NUM_THREADS", threads)
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", "surefoot", *arguments], env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-        )
-        for rank in range(processes)
-    ]
+    command = [sys.executable, "-P", "-m", "surefoot", *arguments]
+    started: list[subprocess.Popen[bytes]] = []
     try:
+        for rank in range(processes):
+            own = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+            started.append(subprocess.Popen(command, env=for_child(own)))
         while not failure(started) and any(process.poll() is None for process in started):
             time.sleep(0.1)
+        failed = failure(started)
     except KeyboardInterrupt:
-        return max(process.wait() for process in started)
-    failed = failure(started)
-    for process in started:
-        if process.poll() is None:
-            process.terminate()
-        process.wait()
+        wait(started, GRACE)  # it may have reached them too
+        raise
+    finally:
+        end(started)
     if failed < 0:
         print(f"One of {processes} processes was ended by signal {-failed}.", file=sys.stderr)
     return failed if failed >= 0 else 128 - failed
+
+
+def end(started: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End those that have not: asked first, and after a while made to."""
+    for process in started:
+        process.terminate()
+    wait(started, GRACE)
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def wait(started: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
+    """Until all have ended, or so long."""
+    until = time.monotonic() + seconds
+    while any(process.poll() is None for process in started) and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def failure(started: Sequence[subprocess.Popen[bytes]]) -> int:

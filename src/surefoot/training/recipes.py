@@ -18,13 +18,15 @@ from ..data.dataset import Dataset
 from ..data.fetching import local_data, refuse_remote_model
 from ..data.loading import load_data
 from ..data.settings import ModelSettings, settings_of, weights_tag
-from ..errors import NotFound, SurefootError
+from ..errors import NotFound, SurefootError, require, shown
+from ..files import read_text
+from ..keys import LARGEST as LARGEST_SEED
 from ..models.classifier import Classifier
 from ..models.loading import load_model
 from ..objectives.base import Objective
 from ..objectives.methods import OBJECTIVES, build_objective, load_method
 from ..registry import refuse_code
-from ..schemas import check_keys, check_options, schema_of
+from ..schemas import check_keys, check_options, load_yaml, schema_of
 from ..version import VERSION
 
 if TYPE_CHECKING:
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 Section = dict[str, Any]
 NAMED = ("data", "model", "objective")
 SECTIONS = (*NAMED, "augmentation", "training", "seed", "fingerprint", "surefoot")
-NOT_MODEL_OPTIONS = ("name", "data")
-NOT_DATA_OPTIONS = ("name", "model")
+NOT_MODEL_OPTIONS = ("name", "data", "returns", "timeout", "retries", "sends")  # the last of models that are not trained
+NOT_DATA_OPTIONS = ("name", "model", "normalised", "channel_order")  # those of objects, which no file can hold
 ENVIRONMENT = ("device", "tracker", "output", "overwrite", "progress")  # where and how a run is made, not what it is
 NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", *ENVIRONMENT)
 
@@ -65,10 +67,10 @@ class Recipe:
         training, augmentation = given.get("training") or {}, given.get("augmentation")
         for section, value in (("training", training), ("augmentation", augmentation)):
             if not isinstance(value, Mapping | None):
-                raise SurefootError(f"{section} must be a mapping of options, got {value!r}.")
+                raise SurefootError(f"{section} must be a mapping of options, got {shown(value)}.")
         seed = given.get("seed", 0)
-        if not isinstance(seed, int):
-            raise SurefootError(f"seed must be a whole number, got {seed!r}.")
+        valid = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed <= LARGEST_SEED
+        require(valid, "seed", f"a whole number from 0 to {LARGEST_SEED}", seed)
         return cls(
             data=_checked("data", parts["data"], load_data, NOT_DATA_OPTIONS),
             model=_pinned(_checked("model", parts["model"], load_model, NOT_MODEL_OPTIONS)),
@@ -175,9 +177,11 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     if not Path(path).is_file():
         raise NotFound("recipe", path)
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise SurefootError(f"Recipe '{path}' is not valid YAML: {str(error).splitlines()[0]}.") from error
+        content = load_yaml(read_text("recipe", path))
+    except SurefootError:
+        raise
+    except ValueError as error:
+        raise SurefootError(f"Recipe '{path}' is not valid YAML: {error}.") from error
     if not isinstance(content, dict):
         raise SurefootError(f"Recipe '{path}' must be a mapping of sections.")
     return content
@@ -205,7 +209,7 @@ def _named(section: str, given: Mapping[str, Any]) -> Section | None:
         return dict(value)
     if value is None and section in given and section != "objective":
         return None
-    raise SurefootError(f"{section} must have a name, got {value!r}.")
+    raise SurefootError(f"{section} must have a name, got {shown(value)}.")
 
 
 def _checked(section: str, given: Section | None, target: Any, leave_out: tuple[str, ...]) -> Section | None:

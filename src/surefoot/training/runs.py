@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +19,23 @@ from ..calibration.calibrators import Calibrator, load_calibrator
 from ..calibration.guarantees import Answers, Guarantees, load_guarantees
 from ..data.settings import HUB, TORCHVISION, tagged_name
 from ..errors import NotFound, SurefootError
-from ..files import inside, read_tensors, remove, sweep, write_tensors, write_text
+from ..files import LOCK, PART, inside, only_writer, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
 from ..models.observing import evaluating
 from ..objectives.base import Objective
 from ..schemas import check_keys
 from ..types import Images
-from .checkpointing import BEST, STATE, Epoch, clear_state
+from .checkpointing import BEST, STATE, Epoch, clear_state, state_files
 from .recipes import Recipe, read_recipe
 
 logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
 CALIBRATION, GUARANTEES = "calibration.safetensors", "guarantees.safetensors"
 AUDIT, AUDIT_DATA = ("audit.json", "report.html"), "audit-data"
-SIZES = ("num_classes", "channels", "image_size", "resize_to", "class_names")  # that the weights carry
+SIZES = ("num_classes", "channels", "image_size", "resize_to", "class_names", "recipe")  # that the weights carry
 HOW = ("data.download",)  # how the data come here, not what a run is
+WHERE = ("data.root", "data.workers", "data.memory_gib")  # and where they are: the run may have moved with them
 
 
 class OtherRun(SurefootError):
@@ -74,22 +77,30 @@ class Run:
         return self.calibrator
 
 
-def begin_run(recipe: Recipe, output: str | Path | None, overwrite: bool) -> Path | None:
-    """Make sure that `output` is free or holds this very run, and put its recipe there."""
-    if output is None:
-        return None
-    folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise SurefootError(f"output must be a folder, and '{folder}' is a file.")
-    inside(folder, STATE)
+@contextmanager
+def writing_run(recipe: Recipe, folder: Path, overwrite: bool) -> Iterator[None]:
+    """The folder of this very run, for this process alone; a run that fails before its first epoch is over leaves nothing."""
+    with only_writer(folder):
+        begin_run(recipe, folder, overwrite)
+        try:
+            yield
+        except Exception:
+            if not state_files(folder) and not (folder / WEIGHTS).is_file():
+                for name in (RECIPE, HISTORY, BEST):
+                    (folder / name).unlink(missing_ok=True)
+            raise
+
+
+def begin_run(recipe: Recipe, folder: Path, overwrite: bool) -> None:
+    """Make sure that a folder is free or holds this very run, and put its recipe there."""
     sweep(folder)
+    sweep(inside(folder, STATE))
     if overwrite:
         remove_run(folder)
     elif (folder / RECIPE).is_file() and (other := difference(read_recipe(folder / RECIPE), recipe)):
         advice = "choose another output or pass overwrite (--overwrite)"
         raise OtherRun(f"'{folder}' holds another recipe's run ({other}); {advice}.")
     write_text(folder / RECIPE, recipe.to_yaml())
-    return folder
 
 
 def difference(there: Mapping[str, Any], recipe: Recipe) -> str:
@@ -109,6 +120,14 @@ def options_of(recipe: Mapping[str, Any]) -> dict[str, Any]:
             out |= {} if (path := f"{section}.{name}") in HOW else {path: each}
         out |= {} if isinstance(value, Mapping) or section == "surefoot" else {section: value}
     return out
+
+
+def key_of(recipe: Recipe | Mapping[str, Any], data: bool = True) -> str:
+    """The hash of a recipe, or of what it says beside its data, which may lie elsewhere when a run is read."""
+    plain = yaml.safe_load(recipe.to_yaml()) if isinstance(recipe, Recipe) else recipe
+    options = {name: value for name, value in options_of(plain).items() if name not in WHERE}
+    kept = {name: value for name, value in options.items() if data or name.partition(".")[0] not in ("data", "fingerprint")}
+    return blake2b(json.dumps(kept, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
 
 
 def remove_run(folder: Path) -> None:
@@ -148,7 +167,7 @@ def finish_run(run: Run) -> None:
     write_history(run.folder, run.history)
     sizes = {"num_classes": run.model.num_classes, "channels": run.model.channels, "image_size": run.model.image_size}
     sizes["resize_to"] = run.model.resize_to
-    about = {**sizes, "class_names": run.class_names}
+    about = {**sizes, "class_names": run.class_names, "recipe": key_of(run.recipe, data=False)}
     write_tensors(run.folder / WEIGHTS, run.model.state_dict(), {"surefoot": json.dumps(about)})
     clear_state(run.folder)
 
@@ -167,7 +186,9 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
     if not (folder / WEIGHTS).is_file() and (folder / "state").is_dir():
         raise SurefootError(f"The run in '{folder}' is not finished; the command that started it goes on with it.")
     recipe, sizes = Recipe.read(folder / RECIPE, allow_code=allow_code), read_sizes(folder / WEIGHTS)
-    class_names, inner = tuple(sizes.pop("class_names", ())), sizes.pop("resize_to", ...)  # older runs do not say it
+    if sizes.pop("recipe", own := key_of(read_recipe(folder / RECIPE), data=False)) != own:  # older runs do not say it
+        raise SurefootError(f"The weights in '{folder}' are not of its {RECIPE}: another recipe made them, or it was changed.")
+    class_names, inner = tuple(sizes.pop("class_names", ())), sizes.pop("resize_to", ...)
     if model is None:
         model = recipe.build_model_of(**sizes, **without_weights(recipe))
         if inner is not ...:
@@ -185,24 +206,36 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
 
 def write_calibrated(run: Run, calibrator: Calibrator, output: str | Path, guarantees: Guarantees | None = None) -> Run:
     """A copy of a run with a calibrator, and with what is promised behind it; the weights stay as they are."""
-    folder = copy_folder(run, output)
-    copy = replace(run, folder=folder, calibrator=calibrator, guarantees=guarantees)
-    write_text(folder / RECIPE, run.recipe.to_yaml())
-    calibrator.save(folder / CALIBRATION)
-    if guarantees is not None:
-        guarantees.save(folder / GUARANTEES)
-    finish_run(copy)
+    with only_writer(output):
+        folder = copy_folder(run, output)
+        for left in begun_copy(folder):
+            remove(left)
+        copy = replace(run, folder=folder, calibrator=calibrator, guarantees=guarantees)
+        calibrator.save(folder / CALIBRATION)  # first, so that a copy that was not finished is known by it
+        write_text(folder / RECIPE, run.recipe.to_yaml())
+        if guarantees is not None:
+            guarantees.save(folder / GUARANTEES)
+        finish_run(copy)
     return copy
 
 
 def copy_folder(run: Run, output: str | Path) -> Path:
-    """The folder of a copy, which must be new, so that nothing is written over."""
+    """The folder of a copy, which must be new, or hold one that was not finished, so that nothing is written over."""
     folder = Path(output)
     if run.folder is not None and folder.resolve() == run.folder.resolve():
         raise SurefootError(f"output must be another folder than the run's own, got '{output}'.")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    there = {path for path in folder.iterdir() if path.name != LOCK} if folder.is_dir() else set()
+    if (folder.exists() and not folder.is_dir()) or there != begun_copy(folder):
         raise SurefootError(f"output must be a new or empty folder, and '{folder}' is not: give another (output=, --output).")
     return folder
+
+
+def begun_copy(folder: Path) -> set[Path]:
+    """What a copy that was stopped half-way left: all but its weights, which come last."""
+    there = set(folder.iterdir()) if folder.is_dir() else set()
+    names = {path.name for path in there}
+    begun = (RECIPE, CALIBRATION, GUARANTEES, HISTORY, OBJECTIVE) if CALIBRATION in names and WEIGHTS not in names else ()
+    return {path for path in there if path.name in begun or PART.fullmatch(path.name)}
 
 
 def without_weights(recipe: Recipe) -> dict[str, Any]:

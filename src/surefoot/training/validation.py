@@ -12,6 +12,7 @@ from ..models.classifier import Classifier, predict
 from .checkpointing import Epoch, Progress
 
 KEEP = ("last", "best")
+MOST_EPOCHS = 1_000_000
 
 
 def check_arguments(
@@ -26,7 +27,7 @@ def check_arguments(
     clip_norm: float | None,
 ) -> None:
     """Refuse what cannot work, before anything is written."""
-    require(epochs >= 1, "epochs", "at least 1", epochs)
+    require(1 <= epochs <= MOST_EPOCHS, "epochs", f"1 to {MOST_EPOCHS:,}", epochs)
     require(batch_size >= 2, "batch_size", "at least 2", batch_size)
     require(accumulation >= 1, "accumulation", "at least 1", accumulation)
     require(ema_decay is None or 0 < ema_decay < 1, "ema_decay", "above 0 and below 1", ema_decay)

@@ -72,21 +72,22 @@ def trace_figure(results: dict[str, dict[str, Any]]) -> go.Figure:
 # How far the loss can change around an image, and maps of it.
 
 
-def landscape_map_figure(result: dict[str, Any]) -> go.Figure:
-    """The loss of each image as a map with one scale of colours (discriminative-noise Fig. 11).
+def landscape_map_figure(result: dict[str, Any], ends: tuple[float, float] | None = None) -> go.Figure:
+    """The loss of each image as a map with one scale of colours, from `ends` if given (discriminative-noise Fig. 11).
 
     From `plain(loss_landscape(...))` with the `names` of the images and whether the prediction is `right`.
     """
     offsets, count = result["offsets"], len(result["loss"])
     figure = new_figure("", "", showlegend=False)
     every = [value for image in result["loss"] for row in image for value in row if value is not None]
-    ends = {"zmin": min(every), "zmax": max(every)}
+    low, high = ends or (min(every), max(every))
+    limits = {"zmin": low, "zmax": high}
     for number, (heights, name, right) in enumerate(zip(result["loss"], result["names"], result["right"], strict=True)):
         axis = str(number + 1) if number else ""
         axes = {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
         shown = {"colorscale": "Viridis", "showscale": number == count - 1, "colorbar": {"title": {"text": "loss"}}}
         # rows of z are y: the gradient's direction
-        figure.add_heatmap(x=offsets, y=offsets, z=heights, name=escape(name), **ends, **shown, **axes)
+        figure.add_heatmap(x=offsets, y=offsets, z=heights, name=escape(name), **limits, **shown, **axes)
         dot = {"color": "white", "size": 8, "line": {"color": "black", "width": 1}}
         figure.add_scatter(x=[0], y=[0], mode="markers", marker=dot, hoverinfo="skip", **axes)
         title = f"{escape(name)},<br>{'right' if right else 'wrong'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,6 +52,18 @@ def feature_displacement_figure(result: dict[str, Any]) -> go.Figure:
     figure.add_scattergl(x=result["feature_rms"], y=result["values"], mode="markers", marker=marker, name="images")
     mean = {"size": 13, "symbol": "x", "color": COLOURS[1]}
     figure.add_scatter(x=[result["feature_rms_mean"]], y=[result["mean"]], mode="markers", marker=mean, name="mean")
+    return figure
+
+
+def displacements_figure(results: Mapping[str, dict[str, Any]]) -> go.Figure:
+    """The same of several models, a colour for each: images as points, means as crosses (representation-space Fig. 7)."""
+    figure = new_figure("feature RMS", "perturbation RMS")
+    for (name, result), colour in zip(results.items(), COLOURS * len(results), strict=False):
+        points = {"x": result["feature_rms"], "y": result["values"], "name": escape(name), "legendgroup": name}
+        figure.add_scatter(**points, mode="markers", marker={"size": 4, "opacity": 0.35, "color": colour}, showlegend=False)
+        mean = {"size": 13, "symbol": "x", "color": colour, "line": {"color": "black", "width": 1}}
+        middle = {"x": [result["feature_rms_mean"]], "y": [result["mean"]], "legendgroup": name}
+        figure.add_scatter(**middle, mode="markers", marker=mean, name=escape(name))
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .base import COLOURS, coordinates, escape, new_figure, palette
@@ -13,10 +14,10 @@ LONGEST = 12  # letters of a name
 LARGEST = 0.6931471805599453  # log 2, the most that the divergence can be
 
 
-def layer_projection_figure(result: dict[str, Any]) -> go.Figure:
+def layer_projection_figure(result: dict[str, Any], kinds: Sequence[str] = ("noisy", "clean")) -> go.Figure:
     """A column for each block, clean images above and noisy ones below (discriminative-noise Fig. 1, 12, 13).
 
-    With `names` of the classes, hovering says them.
+    With `names` of the classes, hovering says them. `kinds` are the rows, from below.
     """
     columns = len(result["blocks"])
     colours = palette(max(result["labels"]) + 1)
@@ -25,7 +26,7 @@ def layer_projection_figure(result: dict[str, Any]) -> go.Figure:
     text = [escape(known[label]) for label in result["labels"]]
     figure = new_figure("", "", showlegend=False)
     for number, block in enumerate(result["blocks"]):
-        for row, kind in enumerate(("noisy", "clean")):
+        for row, kind in enumerate(kinds):
             axis = str(row * columns + number + 1) if row or number else ""
             points: dict[str, Any] = {
                 "mode": "markers",
@@ -36,7 +37,7 @@ def layer_projection_figure(result: dict[str, Any]) -> go.Figure:
             figure.add_scattergl(**coordinates(result[kind][number]), **points, xaxis=f"x{axis}", yaxis=f"y{axis}")
             bare = {"showticklabels": False, "zeroline": False}
             across = {"domain": [number / columns + 0.01, (number + 1) / columns - 0.01], "anchor": f"y{axis}", **bare}
-            along = {"domain": [row / 2 + 0.02, row / 2 + 0.48], "anchor": f"x{axis}", **bare}
+            along = {"domain": [(row + 0.04) / len(kinds), (row + 0.96) / len(kinds)], "anchor": f"x{axis}", **bare}
             across["title"] = {"text": "" if row else shortened(escape(block))}
             along["title"] = {"text": "" if number else kind}
             figure.update_layout({f"xaxis{axis}": across, f"yaxis{axis}": along})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ...errors import require
@@ -26,7 +27,7 @@ def plane_figure(result: dict[str, Any], path: dict[str, Any] | None = None, ang
     `path` is `plain(attack_path(...))` and `angles` `plain(confidence_angles(...))` of the same features. Weights and centres
     that would lie outside the figure, or in a heap at the origin, are scaled, since their direction is what counts: their name,
     in the legend and in the table, then has the factor. Centres of classes whose loss has no minimum say so. Three dimensions
-    show no regions or contours.
+    show the regions of the first two classes only, as Fig. 10 does, and no contours.
     """
     figure = new_figure("feature 1", "feature 2", legend={"orientation": "h", "y": 1.12})
     colours = palette(len(result["weights"]))
@@ -35,6 +36,8 @@ def plane_figure(result: dict[str, Any], path: dict[str, Any] | None = None, ang
     scatter = figure.add_scatter if flat else figure.add_scatter3d
     if flat:
         add_regions(figure, result, colours)
+    else:
+        add_solids(figure, result, colours)
     shade = [colours[label] for label in result["labels"]]
     scatter(**coordinates(result["features"]), mode="markers", marker={"color": shade, "size": 5}, name="features")
     for key, name, symbol in MARKS:
@@ -75,6 +78,17 @@ def add_regions(figure: go.Figure, result: dict[str, Any], colours: Sequence[str
     figure.add_contour(**grid, contours=last, **black)
 
 
+def add_solids(figure: go.Figure, result: dict[str, Any], colours: Sequence[str], shown: int = 2) -> None:
+    """The regions of the first classes in three dimensions, as surfaces that one sees through."""
+    axis, classes = result["axis"][::2], result["classes"]  # every other point, which keeps the page small
+    x, y, z = zip(*product(axis, axis, axis), strict=True)
+    for number in range(shown):
+        inside = [float(label == number) for plane in classes[::2] for row in plane[::2] for label in row[::2]]
+        solid = {"isomin": 0.5, "isomax": 1, "surface_count": 1, "opacity": 0.25, "showscale": False, "hoverinfo": "skip"}
+        colour = [[0, colours[number]], [1, colours[number]]]
+        figure.add_isosurface(x=x, y=y, z=z, value=inside, colorscale=colour, name=f"region of class {number}", **solid)
+
+
 def drawn_factor(points: Sequence[Sequence[float]], extent: float) -> float:
     """1 where points can be drawn as they are; otherwise what brings their furthest coordinate to 0.9 of the extent."""
     largest = max((abs(value) for point in points for value in point), default=0) or 1.0
@@ -99,10 +113,16 @@ def centre_note(finite: bool, converged: bool, steps: int) -> str:
     return "converged" if converged else "not converged"
 
 
-def loss_field_figure(result: dict[str, Any], path: dict[str, Any] | None = None) -> go.Figure:
+def loss_field_figure(
+    result: dict[str, Any],
+    path: dict[str, Any] | None = None,
+    moved: dict[str, Any] | None = None,
+    enlarged: float = 1.0,
+) -> go.Figure:
     """Loss of a class as colour, gradients as arrows of one length, the minimum-loss point, the region of the class.
 
-    From `plain(loss_field(...))`; `path` is `plain(attack_path(...))`.
+    From `plain(loss_field(...))`; `path` is `plain(attack_path(...))`, and so is `moved`, of which only the ends are drawn,
+    clean features as circles and perturbed ones as triangles (Fig. 5). `enlarged` shows the middle only, so many times larger.
     """
     require(len(result["centre"]) == 2, "result", "of two dimensions", len(result["centre"]))
     axis, extent = result["axis"], result["axis"][-1]
@@ -130,5 +150,10 @@ def loss_field_figure(result: dict[str, Any], path: dict[str, Any] | None = None
         way = [step[number] for step in path["features"]] if path else []
         line = {"color": "orange"}
         figure.add_scatter(**coordinates(way), mode="lines+markers", line=line, name="attack", showlegend=number == 0)
+    ends = (("clean", "circle", moved["features"][0]), ("perturbed", "triangle-up", moved["features"][-1])) if moved else ()
+    for name, symbol, points in ends:
+        marker = {"symbol": symbol, "size": 8, "color": "orange", "line": {"color": "black", "width": 1}}
+        figure.add_scatter(**coordinates(points), mode="markers", marker=marker, name=name)
+    extent /= enlarged
     figure.update_layout(xaxis={"range": [-extent, extent]}, yaxis={"range": [-extent, extent], "scaleanchor": "x"})
     return figure

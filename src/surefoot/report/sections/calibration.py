@@ -7,7 +7,7 @@ from typing import Any
 
 from ...metrics import PREDICTIONS, SHARE
 from ..advice import threshold_words
-from ..words import threshold
+from ..words import Audit, threshold
 from .base import Model, Section
 
 BAND = "ece_if_calibrated"  # two numbers, which stand beside ECE on its card
@@ -43,7 +43,7 @@ def grids(model: Model) -> dict[str, Any]:
 def thresholds_section(models: Sequence[Model]) -> Section | None:
     """A row for each wanted error rate and model."""
     rows = [
-        {"model": model.name, "words": threshold_words(row), "bounds": [threshold(each) for each in row["thresholds"]], **row}
+        {"model": model.name, "words": threshold_words(row), "bounds": bounds(row), **row}
         for model in models
         for row in model.audit.get("thresholds", ())
     ]
@@ -54,11 +54,17 @@ def thresholds_section(models: Sequence[Model]) -> Section | None:
     return Section("thresholds", "When should it ask a person?", values)
 
 
+def bounds(row: Audit) -> list[str]:
+    """The threshold to use; those of the halves where there is no such one."""
+    return [threshold(each) for each in ([row["deploy"]] if row.get("deploy") is not None else row["thresholds"])]
+
+
 def scores_section(models: Sequence[Model]) -> Section:
     """A row for each score that a model has."""
+    known = [{**model.audit["calibration"], **(model.audit.get("recognition") or {})} for model in models]
     rows = [
-        {"metric": metric, "share": metric.unit == SHARE, "cells": [model.audit["calibration"].get(name) for model in models]}
+        {"metric": metric, "share": metric.unit == SHARE, "cells": [scores.get(name) for scores in known]}
         for name, metric in PREDICTIONS.items()
-        if name != BAND and any(name in model.audit["calibration"] for model in models)
+        if name != BAND and any(isinstance(scores.get(name), dict) for scores in known)
     ]
     return Section("scores", "All scores on clean images", {"rows": rows, "models": models})

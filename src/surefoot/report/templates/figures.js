@@ -33,12 +33,15 @@ const surefoot = (window.surefoot = { data: JSON.parse(document.getElementById("
     script.remove();
   }
 
+  // one button above a figure, where the pointer is: save it as a drawing that scales
+  const saving = (name) => ({ displaylogo: false, displayModeBar: "hover", modeBarButtons: [["toImage"]], toImageButtonOptions: { format: "svg", filename: name } });
+
   surefoot.draw = (name) => {
     const plot = document.getElementById(`figure-${name}`), source = surefoot.sources[name];
     if (!plot || !source) return;
     wake();
     const { data, layout } = source(), dark = !printing && getComputedStyle(document.documentElement).colorScheme === "dark";
-    Plotly.react(plot, dark ? brighter(data) : data, themed(layout, printing ? 340 : plot.clientWidth), { responsive: true, displaylogo: false, displayModeBar: false });
+    Plotly.react(plot, dark ? brighter(data) : data, themed(layout, printing ? 340 : plot.clientWidth), { responsive: true, ...saving(name) });
     drawn.add(name);
     plot.dataset.drawn = "true";
     surefoot.onDraw[name]?.();

@@ -1,0 +1,149 @@
+"""Every flag of every command with wrong values: one line, exit 2, nothing written. A new flag is walked by itself."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+
+import pytest
+import typer
+
+import small_audits
+from surefoot.cli.main import COMMANDS
+from surefoot.data import arrays
+from surefoot.training import loop
+
+HUGE = "9" * 26
+NUMBERS = ("abc", "nan", "-1", HUGE, "")  # wrong for every whole number
+FLOATS = ("abc", "nan", "1e400", "-1e9", "")
+WORDS = ("", "no-such-name", "os:system", "no/such/place", "[/red]", "\x1b[31m", "a file/x", "a file", "=", ",", "../x", HUGE)
+BASE = {
+    "demo": ["--output", "out", "--epochs", 1],
+    "train": ["--output", "out"],
+    "audit": ["run", "--output", "out"],
+    "table": ["audited"],
+    "compare": ["audited", "other"],
+    "gate": ["audited", "--rule", "ece < 1"],
+    "export": ["run", "--output", "out.onnx"],
+    "calibrate": ["run", "--output", "out"],
+    "corrupt": ["--data", "digits", "--output", "out"],
+    "attack": ["run", "--attack", "fgsm", "--eps", 0, "--max-images", 2, "--no-check"],
+    "certify": ["run", "--n", 9, "--n0", 3, "--max-images", 2],
+    "study list": [],
+    "study run": ["main", "--results", "results"],
+    "study show": ["main", "--results", "results"],
+    "study status": ["main", "--results", "results"],
+    "list": [],
+    "doctor": [],
+}
+PYTHON_NAME = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b")
+
+
+class Reached(BaseException):
+    """The work itself began: the values were taken."""
+
+
+def reached(*_, **__):
+    raise Reached
+
+
+def commands() -> Iterator[tuple[str, typer.core.TyperCommand]]:
+    """Every command with its parameters, those of a group too."""
+    for name in COMMANDS:
+        command = typer.main.get_command(import_module(f"surefoot.cli.{'listing' if name == 'list' else name}").app)
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {inner}", each) for inner, each in command.commands.items())
+        else:
+            yield name, command
+
+
+def wrong_values(parameter) -> tuple[str, ...]:
+    """By the type of the parameter, which newer typers keep elsewhere."""
+    described = getattr(parameter, "type_descriptor", None)
+    kind = described.annotation.__name__ if described is not None else parameter.type.name
+    known = {"int": NUMBERS, "float": FLOATS, "bool": ()}
+    return next((values for name, values in known.items() if kind.startswith(name)), WORDS)
+
+
+def arguments_of(name, parameter, value):
+    """A right command line with one wrong value."""
+    words = [*name.split(), *map(str, BASE[name])]
+    if parameter.param_type_name == "argument":
+        return [value if word in ("run", "audited", "main") else word for word in words]
+    return [*words, max(parameter.opts, key=len), value]
+
+
+CASES = [
+    pytest.param(name, parameter, id=f"{name} {max(parameter.opts, key=len)}")
+    for name, command in commands()
+    for parameter in command.params
+    if parameter.name != "help" and wrong_values(parameter)
+]
+
+
+@pytest.fixture
+def place(here, run, monkeypatch):
+    """A run, two audits and a file, and commands that stop where their work begins."""
+    shutil.copytree(run.folder, here / "run")
+    for name in ("audited", "other"):
+        small_audits.write(here / name, small_audits.audit(name), small_audits.predictions(0))
+    (here / "a file").write_text("not a folder")
+    (here / "results").mkdir()
+    monkeypatch.setattr(arrays, "load_digits", digits_once)
+    monkeypatch.setattr(loop, "train", reached)
+    monkeypatch.setattr("surefoot.auditing.audit.check_first", lambda *_: ())
+    monkeypatch.setattr("surefoot.auditing.audit.begin", reached)
+    monkeypatch.setattr("surefoot.corruptions.writing.write_missing", reached)
+    monkeypatch.setattr("surefoot.cli.calibrate.predict", reached)
+    monkeypatch.setattr("surefoot.cli.export.write", reached)
+    monkeypatch.setattr("surefoot.cli.study.run_study", reached)
+    for command in ("audit", "train"):
+        monkeypatch.setattr(f"surefoot.cli.{command}.launch", reached)
+    return here
+
+
+real_digits = arrays.load_digits
+
+
+@cache
+def digits_once():
+    return real_digits()
+
+
+def contents(folder):
+    return sorted(str(path) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize(("name", "parameter"), CASES)
+def test_a_wrong_value_is_one_line(surefoot, place, name, parameter):
+    before = contents(place)
+    for value in wrong_values(parameter):
+        arguments = arguments_of(name, parameter, value)
+        try:
+            found = surefoot(*arguments)
+        except Reached:
+            found = None
+        number = wrong_values(parameter) is not WORDS
+        if found is None or found.code == 0:
+            assert not number, f"{arguments} was taken"
+            assert value, f"{arguments} was taken"
+            restore(place, before)
+            continue
+        assert (found.code, found.err.count("\n"), found.out) == (2, 1, ""), (arguments, found)
+        assert found.err.startswith("surefoot: "), (arguments, found.err)
+        assert not PYTHON_NAME.search(found.err), (arguments, found.err)
+        assert "\x1b" not in found.err, arguments
+        assert contents(place) == before, (arguments, set(contents(place)) - set(before))
+
+
+def restore(folder, before):
+    """Remove what an accepted value wrote."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if str(path) not in before:
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_every_command_is_walked():
+    assert {name for name, _ in commands()} == set(BASE)
+    assert sum(len(wrong_values(case.values[1])) for case in CASES) > 400
