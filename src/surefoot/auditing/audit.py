@@ -33,6 +33,7 @@ from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, confusion, group_results
+from ..measurements.members import several_in
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.promises import replayed
@@ -135,6 +136,8 @@ def audit(
         raise UnknownName("engine", engine, ENGINES)
     chosen = find_depth(depth)
     measured = labelled(chosen, measure, corruptions, attacks)
+    if several_in(model) is not None and "members" not in measured:
+        measured["members"] = check_measure("members", {})
     if foreign and "foreign" not in measured:
         measured["foreign"] = check_measure("foreign", {})
     measured = chosen_ones(measured, skip, only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,10 +22,12 @@ from ..keys import LARGEST as LARGEST_SEED
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
+from ..models.ensembles import Ensemble
 from ..models.preflight import FATAL
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.processes import check_processes, is_first, launch, launched
+from ..training.runs import load_run
 from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
@@ -37,7 +40,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @flag.with_blocks
 def audit(
     *,
-    target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
+    targets: Annotated[list[Path] | None, typer.Argument(metavar="[RUN]", help="Run folder; several with --ensemble")] = None,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="Audit several runs as one: probabilities averaged")] = False,
     source: flag.ModelFlags,
     predictions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Instead: logits or probabilities in .npz, .csv or .safetensors")
@@ -106,6 +110,7 @@ def audit(
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
     check_processes(processes)
     find_depth(depth)
+    target = one_target(targets or [], ensemble)
     flag.check_folder(output)
     if assets not in ASSETS:
         raise UnknownName("place for the script", assets, ASSETS)
@@ -134,6 +139,8 @@ def audit(
         show(folder, json_, quiet, assets, strict)
         return
     loaded = find_target(target, source, data_options)
+    if ensemble:
+        loaded = with_members(loaded, (targets or [])[1:], source.allow_code)
     folder = output or loaded.folder
     default = CROSS_FIT if split == loaded.calibrate_on else loaded.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
@@ -152,6 +159,27 @@ def audit(
 def names_in(text: str | None) -> list[str]:
     """`attacks,geometry`."""
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def one_target(targets: list[Path], ensemble: bool) -> Path | None:
+    """The first run, which names the data; several are an ensemble and must be called one."""
+    if ensemble and len(targets) < 2:
+        raise SurefootError(f"--ensemble takes two run folders or more, got {len(targets)}.")
+    if len(targets) > 1 and not ensemble:
+        raise SurefootError(f"An audit is of one run, got {len(targets)}: give --ensemble to audit them as one.")
+    return targets[0] if targets else None
+
+
+def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
+    """The predictors of several runs of the same classes as one, on the data of the first."""
+    runs = [load_run(path, allow_code=allow_code) for path in others]
+    names = None if first.run is None else first.run.class_names
+    for path, run in zip(others, runs, strict=True):
+        if names is not None and run.class_names != names:
+            raise SurefootError(f"The runs of an ensemble must know the same classes; '{path}' knows others.")
+    model = Ensemble([first.model, *(run.predictor for run in runs)])
+    name = "+".join([first.name, *(path.resolve().name for path in others)])
+    return replace(first, model=model, name=name, folder=Path("audits") / name)
 
 
 def as_given() -> str:

@@ -70,7 +70,7 @@ def percent(value: float | None) -> str:
 def said(found: Monitored) -> list[str]:
     """A line for each thing, the audit's own number beside it."""
     lines = [f"{found.images} pictures without labels, beside {found.audited_images} audited ones (95 % intervals)"]
-    lines.append(f"accuracy, estimated   {percent(found.accuracy)}; audited {percent(found.audited_accuracy)}")
+    lines.append(f"accuracy, estimated   {percent(found.accuracy)} by {found.by}; audited {percent(found.audited_accuracy)}")
     for name, value in found.estimates.items():
         errors = list(found.errors.get(name, {}).values())
         known = f"; mean error on families of corruptions {100 * sum(errors) / len(errors):.1f}" if errors else ""
