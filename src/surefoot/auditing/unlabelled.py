@@ -14,7 +14,7 @@ import torch
 from ..data.choosing import choose
 from ..data.dataset import Dataset
 from ..errors import SurefootError, require
-from ..files import read_json, read_tensors
+from ..files import read_arrays, read_json, read_tensors
 from ..intervals import Estimate
 from ..measurements.context import Context
 from ..measurements.foreign import AUDITED, KNOWN, Seen, joined, seen_of
@@ -23,7 +23,7 @@ from ..models.classifier import pick_device
 from ..ood.detectors import NAMES, OF_LOGITS, Detector, fit_known, head_in
 from ..ood.foreign import ForeignSet, opened_set
 from ..ood.known import load_known
-from ..storage import SUFFIXES, load_unlabelled, read_arrays
+from ..storage import SUFFIXES, load_unlabelled
 from ..training.runs import Run, load_run
 from .monitoring import (
     FOREIGN,

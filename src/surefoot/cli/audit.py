@@ -211,7 +211,9 @@ def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict:
     """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
     plain = read_audit(folder)
     predictions = write_predictions(folder, plain["subject"]["classes"])
-    page = write_page(folder / "report.html", [plain], assets=assets, predictions=predictions and predictions.name)
+    page = write_page(
+        folder / "report.html", [plain], assets=assets, predictions=None if predictions is None else predictions.name
+    )
     fatal = [finding for finding in plain["preflight"] if finding["severity"] == FATAL]
     for finding in plain["preflight"]:
         line = printable(f"! {finding['message']} {finding['advice']}")
