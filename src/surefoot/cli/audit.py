@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..auditing.audit import audit as measure
+from ..auditing.budget import QUICK, parse_time
 from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
 from ..auditing.table import write_predictions
@@ -53,7 +54,11 @@ def audit(
         ),
     ] = None,
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Audit images a calibrator was fitted on")] = False,
-    depth: Annotated[str, typer.Option(help="quick (a minute), standard or full (everything in the papers)")] = "quick",
+    depth: Annotated[str, typer.Option(help="clean, quick, standard or full (everything in the papers)")] = "quick",
+    time_: Annotated[
+        str | None,
+        typer.Option("--time", metavar="90s|10m|1h", help="Take fewer images where it must [default: 2m for quick, else none]"),
+    ] = None,
     attack: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="An attack beyond the depth's, or package.module:function; may be repeated"),
@@ -125,7 +130,7 @@ def audit(
     if predictions is not None:
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
-        measured_ones |= flag.given(skip=skip, only=only, shift=shift or None, batch_size=batch_size)
+        measured_ones |= flag.given(time=time_, skip=skip, only=only, shift=shift or None, batch_size=batch_size)
         measured_ones |= flag.given(foreign=foreign or None, corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
@@ -148,6 +153,7 @@ def audit(
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or (), "foreign": foreign or ()}
     measured |= {"skip": names_in(skip), "only": names_in(only), "shifts": shift or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
+    measured["time_budget"] = parse_time(time_) if time_ is not None else QUICK if depth == "quick" else None
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
     measured["class_names"] = None if loaded.run is None else loaded.run.class_names
     measured["provenance"] = provenance_of(loaded, as_given())
