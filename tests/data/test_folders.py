@@ -414,3 +414,32 @@ def test_a_split_of_bad_images_alone_is_left_empty(tmp_path, write_images):
         path.write_bytes(b"broken")
     with pytest.raises(SurefootError, match="images can be read|differ in size|Cannot read"):
         sf.load_data(tmp_path / "set", skip_bad_images=True, image_size=32)
+
+
+def test_what_is_only_audited_is_a_test_set_and_the_rest_is_left_unread(tmp_path, monkeypatch):
+    """Folders without splits are all test; with `lazy` no file of train is opened before somebody asks."""
+    for split in ("train", "test"):
+        for name in ("cat", "dog"):
+            (tmp_path / "both" / split / name).mkdir(parents=True)
+            (tmp_path / "alone" / name).mkdir(parents=True, exist_ok=True)
+            for number in range(10):
+                picture = Image.new("RGB", (8, 8), (number, 0, 0))
+                picture.save(tmp_path / "both" / split / name / f"{number}.png")
+                picture.save(tmp_path / "alone" / name / f"{number}.png")
+    data = sf.load_data(tmp_path / "alone", audited=True)
+    assert (len(data.test), len(data.train)) == (20, 0)
+    assert data.source["audited"]
+    assert len(sf.load_data(**data.source).test) == 20
+    assert len(sf.load_data(tmp_path / "alone").test) == 6
+    opened = []
+    real = read_image
+    monkeypatch.setattr(
+        "surefoot.data.collection.read_image", lambda file, *rest: opened.append(str(file)) or real(file, *rest)
+    )
+    data = sf.load_data(tmp_path / "both", lazy=True, audited=True)
+    few = len(opened)
+    sf.load_data(tmp_path / "both")
+    assert len(opened) - few == few + 18  # train and validation
+    assert len(data.train) == 16
+    batch = next(data.train.batches(16))
+    assert torch.equal(batch.images, next(sf.load_data(tmp_path / "both").train.batches(16)).images)

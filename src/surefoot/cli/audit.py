@@ -143,7 +143,8 @@ def audit(
         audit_predictions(loaded_predictions, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet, assets, strict)
         return
-    loaded = find_target(target, source, data_options)
+    alone = split == "test" and calibration not in SPLITS  # no other split is asked for
+    loaded = find_target(target, source, {**data_options, "lazy": True, "audited": alone})
     if ensemble:
         loaded = with_members(loaded, (targets or [])[1:], source.allow_code)
     folder = output or loaded.folder

@@ -122,6 +122,8 @@ def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any
         section = {"name": data, "seed": section.get("seed", 0)}
     elif not section:
         raise SurefootError(f"The data of '{target}' came from Python and have no name: give --data.")
+    if data is None or data == (run.recipe.data or {}).get("name"):  # its test split is what it was not trained on
+        options = {key: value for key, value in options.items() if key != "audited"}
     size = {} if "image_size" in section else {"image_size": run.model.image_size}
     section = {**size, **section, **options}
     if run.recipe.file is not None:

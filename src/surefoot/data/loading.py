@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..errors import NotFound, SurefootError, UnknownName, require
@@ -30,7 +31,7 @@ from .timm_sets import load_iterable
 
 logger = logging.getLogger("surefoot")
 MOST_WORKERS = 256
-NOT_RECORDED = ("given", "model", "given_object", "normalised", "channel_order")
+NOT_RECORDED = ("given", "model", "given_object", "normalised", "channel_order", "audited", "lazy")
 _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
 DATASETS = Registry(
     "data set",
@@ -64,6 +65,8 @@ def load_data(
     fraction: float = 1.0,
     max_images: int | None = None,
     memory_gib: float = 2.0,
+    audited: bool = False,
+    lazy: bool = False,
     workers: int | None = None,
     skip_bad_images: bool = False,
     seed: int = 0,
@@ -82,7 +85,8 @@ def load_data(
     the shares `calibration` and `validation`, 0 allowed, a tenth each if not given.
     `fraction` keeps a stratified share of the full training set, those held out included, or, where neither share is given,
     of the images that are left. `max_images` keeps a stratified number of test images.
-    Sets that need more than `memory_gib` as bytes are read by `workers` while the model computes.
+    Sets that need more than `memory_gib` as bytes are read by `workers` while the model computes. What is only `audited` is a
+    test set, all of it, where no splits are given; `lazy` leaves the files of train and validation unread until asked for.
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
@@ -122,6 +126,9 @@ def load_data(
     given |= {"image_size": list(size), "crop_pct": preprocessing.crop_pct if preprocessing else 1.0}  # as it was resolved
     given["interpolation"] = preprocessing.interpolation if preprocessing else interpolation
     own = publisher_splits(collection.given)
+    if audited and not collection.given and (given_object is not None or name not in DATASETS):
+        own = {"test": torch.arange(len(collection.labels))}
+        given["audited"] = True
     by_split = assign_splits(collection.labels, own, seed, shares)
     if fraction < 1:
         share = share_of_what_is_left(fraction, by_split, own, shares)
@@ -136,11 +143,12 @@ def load_data(
         notes += empty_classes(collection)
     for note in notes:
         logger.log(logging.WARNING if given_object is None else logging.INFO, "%s: %s", name, note)
-    if not collection.given and (given_object is not None or name not in DATASETS):
+    if not collection.given and not given.get("audited") and (given_object is not None or name not in DATASETS):
         notes.append(f"no splits were given, and the test split is {len(by_split['test'])} of {len(collection.labels)} images")
         logger.info("%s: %s", name, notes[-1])
     for split, indices in by_split.items():
-        if total > memory_gib * 2**30:
+        unread = lazy and split in ("train", "validation") and files_of(collection.source) is not None
+        if total > memory_gib * 2**30 or unread:
             kept = indices[readable(pictures, indices, workers)] if skip_bad_images else indices
             splits[split], left_out = StreamedSplit(pictures, collection.labels[kept], kept, workers), len(indices) - len(kept)
         else:
