@@ -28,7 +28,7 @@ def run_snippets(document):
         exec(compile(snippet, document, "exec"), {"__name__": "snippet"})
 
 
-@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/calibration.md"])
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/calibration.md", "docs/strange-pictures.md"])
 def test_snippets_of_other_documents_run(document, here, quicker):
     run_snippets(document)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .data.loading import load_data
     from .errors import SurefootError
     from .models.classifier import Classifier
+    from .models.ensembles import Ensemble, MonteCarloDropout, TestTimeAugmentation
     from .models.exporting import export
     from .models.foreign import adapt
     from .models.loading import load_model
@@ -39,6 +40,9 @@ _HOME = {
     "write_page": "report.page",
     "export": "models.exporting",
     "Classifier": "models.classifier",
+    "Ensemble": "models.ensembles",
+    "MonteCarloDropout": "models.ensembles",
+    "TestTimeAugmentation": "models.ensembles",
     "Predictions": "types",
     "SurefootError": "errors",
 }
@@ -46,8 +50,11 @@ _ROOMS = ["attacks", "calibration", "corruptions", "geometry", "objectives", "oo
 
 __all__ = [
     "Classifier",
+    "Ensemble",
+    "MonteCarloDropout",
     "Predictions",
     "SurefootError",
+    "TestTimeAugmentation",
     "__version__",
     "adapt",
     "attacks",

@@ -55,7 +55,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise SurefootError(f"'{path}' cannot be written: {error.strerror or error}.") from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # which was said above
+            beside.unlink(missing_ok=True)
 
 
 def part_of(path: Path) -> Path:

@@ -109,6 +109,15 @@ DAMAGE: dict[str, Metric] = {  # of changed images: corruptions, noise, attacks
     "eps": amount("budget", NEITHER, "how far an attack may change a pixel"),
 }
 
+MEMBERS: dict[str, Metric] = {  # of the members of an ensemble
+    "mutual_information": amount("mutual information", NEITHER, "entropy of the mean prediction minus the mean entropy, nats"),
+    "variation_ratio": share("variation ratio", NEITHER, "members that do not vote with the majority"),
+    "disagreement": share("disagreement", NEITHER, "pairs of members with different answers"),
+    "mutual_information_auroc": share("AUROC of mutual information", UP, "chance that a mistake has more of it"),
+    "variation_ratio_auroc": share("AUROC of the variation ratio", UP, "chance that a mistake has a larger one"),
+    "disagreement_auroc": share("AUROC of disagreement", UP, "chance that there is more of it about a mistake"),
+}
+
 FOREIGN: dict[str, Metric] = {  # of pictures that are none of the classes
     "aupr_foreign": share("AUPR, foreign", UP, "average precision with the foreign pictures as the positives"),
     "aupr_known": share("AUPR, known", UP, "average precision with the known pictures as the positives"),
@@ -323,7 +332,7 @@ GEOMETRY: dict[str, Metric] = {  # why a model is robust or not
     "certified_noise": amount("certified noise", NEITHER, "deviation of the smoothing noise"),
 }
 
-METRICS: dict[str, Metric] = {**PREDICTIONS, **DAMAGE, **FOREIGN, **COUNTS, **GEOMETRY}
+METRICS: dict[str, Metric] = {**PREDICTIONS, **DAMAGE, **MEMBERS, **FOREIGN, **COUNTS, **GEOMETRY}
 IN_AUDITS = {  # other words of an audit for the same facts
     "mean_accuracy": "accuracy",
     "mean_ece": "ece",

@@ -52,7 +52,7 @@ def test_version_and_help(surefoot):
         (["train", "--mean", "a,b"], "--mean must be a number, or one for each channel with commas, got 'a,b'."),
         (["train", "--data", "missing/folder"], "No data folder at 'missing/folder'."),
         (["train", "--objective", "torch.nn:CrossEntropyLoss"], "must be a subclass of surefoot.objectives.Objective"),
-        (["train", "--processes", "0"], "--processes must be at least 1, got 0."),
+        (["train", "--processes", "0"], "--processes must be from 1 to 64, got 0."),
         (["audit", "--import", "./model.py:build", "--data", "digits"], "must be package.module:attribute"),
         (["audit", "r", "--split", "train", "--max-images", "5"], "--max-images is for the test split"),
         (["train", "--set", "augmentation.flop=true"], "Unknown option of augmentation 'flop'. Did you mean 'flip'?"),

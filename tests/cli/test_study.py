@@ -163,7 +163,7 @@ def test_a_command_is_quoted_for_the_shell():
         (("main", "--only", "macs"), "--only takes AXIS=NAME,NAME, got 'macs'"),
         (("main", "--engine", "lokal"), "Unknown engine 'lokal'. Did you mean 'local'?"),
         (("main", "--grid", "margin=1"), "--objective, --grid and --random are for hyperparameters"),
-        (("main", "--jobs", "0"), "--jobs must be at least 1, got 0"),
+        (("main", "--jobs", "0"), "--jobs must be from 1 to 64, got 0"),
         (("main", "--only", "objectiv=macs"), "Unknown axis 'objectiv'. Did you mean 'objective'?"),
         (("main", "--scale", "cpu", "--root", "no-such"), "no-such'."),
         (("main", "--device", "cudo"), "device must be one that this machine has, got 'cudo'"),

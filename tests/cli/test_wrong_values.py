@@ -30,7 +30,9 @@ BASE = {
     "corrupt": ["--data", "digits", "--output", "out"],
     "attack": ["run", "--attack", "fgsm", "--eps", 0, "--max-images", 2, "--no-check"],
     "certify": ["run", "--n", 9, "--n0", 3, "--max-images", 2],
+    "monitor": ["run", "--data", "digits"],
     "study list": [],
+    "study figure": ["main", "--results", "results", "--output", "out.html"],
     "study run": ["main", "--results", "results"],
     "study show": ["main", "--results", "results"],
     "study status": ["main", "--results", "results"],
@@ -70,7 +72,8 @@ def arguments_of(name, parameter, value):
     """A right command line with one wrong value."""
     words = [*name.split(), *map(str, BASE[name])]
     if parameter.param_type_name == "argument":
-        return [value if word in ("run", "audited", "main") else word for word in words]
+        places = [place for place, word in enumerate(words) if word in ("run", "audited", "main")]
+        return [*words[: places[0]], value, *words[places[0] + 1 :]] if places else [*words, value]
     return [*words, max(parameter.opts, key=len), value]
 
 
@@ -98,8 +101,7 @@ def place(here, run, monkeypatch):
     monkeypatch.setattr("surefoot.cli.calibrate.predict", reached)
     monkeypatch.setattr("surefoot.cli.export.write", reached)
     monkeypatch.setattr("surefoot.cli.study.run_study", reached)
-    for command in ("audit", "train"):
-        monkeypatch.setattr(f"surefoot.cli.{command}.launch", reached)
+    monkeypatch.setattr("subprocess.Popen.__init__", reached)  # a mistyped number of processes must not be tried out
     return here
 
 

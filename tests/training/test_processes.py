@@ -280,3 +280,25 @@ def test_batches_must_divide(digits, monkeypatch):
 def test_twenty_clean_exits(tmp_path):
     for number in range(20):
         run_script(tmp_path / str(number), "plain")  # asserts exit code 0
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        *(pytest.param(each, marks=pytest.mark.stress) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)),
+    ],
+)
+def test_processes_end_with_their_launcher(tmp_path, number):
+    """Whatever ends it, and though the signal reaches it alone; what it can say it says in a line."""
+    process = subprocess.Popen(command(tmp_path / "r", "--epochs", "50"), stderr=subprocess.PIPE, text=True)
+    until_an_epoch_is_saved(process, tmp_path / "r")
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert len(children) >= 2
+    process.send_signal(number)
+    _, left = psutil.wait_procs(children, timeout=30)
+    assert left == []
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 128 + number)
+    if number != signal.SIGKILL:
+        assert "goes on from the last finished epoch." in said.splitlines()[-1]

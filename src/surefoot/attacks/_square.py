@@ -147,10 +147,12 @@ def bumps(side: int) -> Tensor:
         )
         rings = torch.arange(1, max(height // 2, width // 2) + 2, dtype=torch.float64) ** -2.0
         heights = rings.flip(0).cumsum(0).flip(0)[away]  # all rings that reach so far
-        return heights / heights.norm().clamp_min(TINY)
+        normed: Tensor = heights / heights.norm().clamp_min(TINY)
+        return normed
 
     whole = torch.cat([bump(side // 2, side), -bump(side - side // 2, side)])
-    return whole / whole.norm()
+    normed: Tensor = whole / whole.norm()
+    return normed
 
 
 def turned(pattern: Tensor, numbers: Tensor) -> Tensor:

@@ -58,7 +58,8 @@ class AutoAttack:
 
     def parts(self, classes: int, size: tuple[int, int]) -> dict[str, Attack]:
         """The attacks in their order, for any number of classes and any size of the images."""
-        ball, sparse = {"eps": self.eps, "norm": self.norm}, self.norm == "l1"
+        ball: dict[str, Any] = {"eps": self.eps, "norm": self.norm}
+        sparse = self.norm == "l1"
         climbing = partial(apgd, **ball, iterations=self.iterations, eot=DRAWS if self.version == "rand" else 1)
         again = IN_L1["restarts"] if sparse and self.version != "rand" else 1
         known: dict[str, Attack] = {

@@ -33,6 +33,7 @@ from ..measurements.base import Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, confusion, group_results
+from ..measurements.members import several_in
 from ..measurements.pictures import feature_scale_grid, temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.promises import replayed
@@ -55,6 +56,7 @@ from ..training.processes import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
 from .batch_sizes import chosen_batch_size
+from .budget import fit_to_time
 from .depths import Depth, find_depth
 from .leaving_out import chosen_ones, find_lacks, possible_ones
 from .passes import (
@@ -87,6 +89,7 @@ def audit(
     data: Any,
     *,
     depth: str | Depth = "quick",
+    time_budget: float | None = None,
     measure: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
     corruptions: Sequence[str] = (),
     attacks: Sequence[str] = (),
@@ -118,8 +121,9 @@ def audit(
     and a note says so; `skip` and `only` name parts ("attacks", "geometry", ...) or measurements. `shifts` are further test
     sets, by name or as objects; `classes` says which output stands for which class where that is not one to one
     (`models/class_mapping.py`). Without `batch_size` it follows from the model, the size of pictures and the free memory.
-    `depth` is quick, standard or full; `measure`, `corruptions` and `attacks` are names, or `package.module:name` of one's
-    own, beyond those of the depth. `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
+    `depth` is clean, quick, standard or full; with `time_budget`, in seconds, fewer images are taken where that must be.
+    `measure`, `corruptions` and `attacks` are names, or `package.module:name` of one's own, beyond those of the depth.
+    `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
     set of your own. `corrupted` is a folder of corrupted copies (CIFAR-C, ImageNet-C) to use instead of generating them.
     `foreign` are sets of pictures that are none of the classes: names, folders, `.npz` files, or in a mapping by name also data
@@ -135,6 +139,8 @@ def audit(
         raise UnknownName("engine", engine, ENGINES)
     chosen = find_depth(depth)
     measured = labelled(chosen, measure, corruptions, attacks)
+    if several_in(model) is not None and "members" not in measured:
+        measured["members"] = check_measure("members", {})
     if foreign and "foreign" not in measured:
         measured["foreign"] = check_measure("foreign", {})
     measured = chosen_ones(measured, skip, only)
@@ -176,6 +182,7 @@ def audit(
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies, "foreign": sets}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(shifts)
+    about |= {} if time_budget is None else {"time_budget": time_budget}
     with (
         copied,
         ExitStack() as stack,
@@ -193,6 +200,8 @@ def audit(
         run_tasks(worker, store, store.plan.tasks[: store.plan.first], **shown)
         context.kept["clean"] = clean_predictions(store)
         refuse_seen(model, context.clean, data, allow_leakage)
+        if time_budget is not None:
+            about_model += fit_to_time(measurements, context, store.plan.seconds, time_budget)
         go_on(store, context, measurements)
         tasks = store.plan.tasks[store.plan.first :]
         announce(worker, store, tasks, name, chosen.name, progress)

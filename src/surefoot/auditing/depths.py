@@ -73,6 +73,7 @@ def deepest(images: int, draws: int) -> dict[str, Options]:
 DEPTHS = {
     depth.name: depth
     for depth in (
+        Depth("clean"),
         Depth(
             "quick",
             {

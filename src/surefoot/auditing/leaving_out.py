@@ -8,16 +8,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT
 from ..calibration.calibrators import Calibrated
 from ..errors import SurefootError, UnknownName
 from ..measurements.registry import MEASUREMENTS
 from ..models.observing import NoHead, evaluating, head_of
-from ..registry import is_code
 from ..types import Batch
 
 Measured = dict[str, tuple[str, dict[str, Any]]]  # label to the measurement and its options
-GRADIENT = (  # measurements that need one, of the pixels or of the weights
+GRADIENT = (  # measurements that need one; attacks are exchanged for some that need none (measurements/attacks.py)
     *("security-curve", "masking", "transfer", "cosine-attacks", "displacement", "curvature", "curvature-noise", "hessian"),
     *("fisher", "slopes", "landscape", "loss-surface", "plane", "plane-start", "complexity", "mapping"),
 )
@@ -81,19 +79,9 @@ def possible_ones(measured: Measured, lacks: Mapping[str, str]) -> tuple[Measure
     missing: dict[str, list[str]] = {what: [] for what in lacks}
     for label, (name, options) in measured.items():
         needs = [what for what, names in (("gradient", GRADIENT), ("features", FEATURES)) if name in names and what in lacks]
-        if name == "attacks" and "gradient" in lacks:
-            missing["gradient"] += [each for each in options["names"] if needs_gradient(each)]  # it knows what to put there
         for what in needs[:1]:
             missing[what].append(label)
         if not needs:
             kept[label] = (name, options)
     lines = [f"Left out, since {lacks[what]}: {', '.join(labels)}." for what, labels in missing.items() if labels]
     return kept, lines
-
-
-def needs_gradient(attack: str) -> bool:
-    """Whether an attack follows the slope of the loss; one of the user's own may do as it likes."""
-    if is_code(attack):
-        return False
-    own = getattr(ATTACKS.load(attack), "needs_gradient", None)
-    return attack not in WITHOUT_GRADIENT if own is None else bool(own)

@@ -6,7 +6,7 @@ Accuracy is estimated from confidences alone, against the table of an audit.
   miss as are wrong (Garg et al. 2022, "Leveraging unlabeled data to predict out-of-distribution performance").
 - `doc`: the audited accuracy minus the fall of the mean confidence (Guillory et al. 2021, "Predicting with confidence on unseen
   distributions").
-- `fit`: a line through the audit's own conditions, accuracy over both of these.
+- `fit`: the same with the fall times a slope, which is fitted over the audit's own conditions.
 
 How good each is was measured on the audit's conditions: the mean error when a family of corruptions is left out of the fit.
 """
@@ -106,27 +106,29 @@ def atc(clean: Condition, confidences: Array) -> float:
     return float((confidences >= atc_threshold(clean.confidences, clean.correct)[0]).mean())
 
 
-def doc(clean: Condition, confidences: Array) -> float:
-    fall = float(clean.confidences.mean() - confidences.mean())
-    return min(max(clean.accuracy - fall, 0.0), 1.0)
-
-
 @dataclass(frozen=True)
 class Line:
-    """accuracy = c_0 + c_1 atc + c_2 doc, by least squares over conditions."""
+    """accuracy = audited accuracy - slope * fall of the mean confidence, the slope by least squares over conditions."""
 
-    coefficients: Array
+    slope: float
 
     @classmethod
     def through(cls, clean: Condition, conditions: Sequence[Condition]) -> Line:
-        rows = np.array([[1.0, atc(clean, each.confidences), doc(clean, each.confidences)] for each in (clean, *conditions)])
-        wanted = np.array([each.accuracy for each in (clean, *conditions)])
-        return cls(np.linalg.lstsq(rows, wanted, rcond=1e-6)[0])
+        falls = np.array([clean.confidences.mean() - each.confidences.mean() for each in conditions])
+        losses = np.array([clean.accuracy - each.accuracy for each in conditions])
+        squares = float(falls @ falls)
+        return cls(float(falls @ losses) / squares if squares > 0 else 1.0)
 
-    def at(self, first: Array | float, second: Array | float) -> Array:
-        constant, one, two = self.coefficients
-        values: Array = np.clip(constant + one * np.asarray(first) + two * np.asarray(second), 0.0, 1.0)
+    def at(self, accuracy: Array | float, fall: Array | float) -> Array:
+        values: Array = np.clip(np.asarray(accuracy) - self.slope * np.asarray(fall), 0.0, 1.0)
         return values
+
+
+PLAIN = Line(1.0)  # the difference of confidences itself
+
+
+def doc(clean: Condition, confidences: Array, line: Line = PLAIN) -> float:
+    return float(line.at(clean.accuracy, float(clean.confidences.mean() - confidences.mean())))
 
 
 def left_out_errors(reference: Reference) -> dict[str, dict[str, float]]:
@@ -136,12 +138,12 @@ def left_out_errors(reference: Reference) -> dict[str, dict[str, float]]:
     for family in families:
         own = [each for each in reference.conditions if each.family == family]
         others = [each for each in reference.conditions if each.family != family]
-        first = np.array([atc(reference.clean, each.confidences) for each in own])
-        second = np.array([doc(reference.clean, each.confidences) for each in own])
+        clean = reference.clean
+        falls = np.array([clean.confidences.mean() - each.confidences.mean() for each in own])
         truth = np.array([each.accuracy for each in own])
-        found = {"atc": first, "doc": second}
+        found = {"atc": np.array([atc(clean, each.confidences) for each in own]), "doc": PLAIN.at(clean.accuracy, falls)}
         if len(others) >= LEAST:
-            found["fit"] = Line.through(reference.clean, others).at(first, second)
+            found["fit"] = Line.through(clean, others).at(clean.accuracy, falls)
         for name, values in found.items():
             errors[name][family] = float(np.abs(values - truth).mean())
     return {name: each for name, each in errors.items() if each}
@@ -151,25 +153,23 @@ def estimates(reference: Reference, confidences: Array, seed: int = 0) -> dict[s
     """Accuracy on new pictures by each way, with intervals over draws of audited and of new pictures."""
     clean = reference.clean
     own, theirs = states(len(clean.correct), seed), states(len(confidences), derive(seed, "new"))
-    firsts, seconds = [np.zeros(0)], [np.zeros(0)]
+    passed_shares, accuracies, falls = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
+    order = confidences.argsort()
     for begin, end in draw_spans(len(own) + len(theirs), DRAWS):
         weights, new = copies(own, begin, end).T, copies(theirs, begin, end).T
-        total, count = weights.sum(1), new.sum(1)
+        total, count = (np.where(sums > 0, sums, np.nan) for sums in (weights.sum(1), new.sum(1)))
         bounds = atc_threshold(clean.confidences, clean.correct, weights)
-        order = confidences.argsort()
-        passed = np.concatenate([np.zeros((len(new), 1)), np.cumsum(new[:, order], axis=1)], axis=1)
+        summed = np.concatenate([np.zeros((len(new), 1)), np.cumsum(new[:, order], axis=1)], axis=1)
         below = np.searchsorted(confidences[order], bounds)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            firsts.append(1 - passed[np.arange(len(new)), below] / count)
-            fall = weights @ clean.confidences / total - new @ confidences / count
-            seconds.append(np.clip(weights @ clean.correct / total - fall, 0, 1))
-    first, second = atc(clean, confidences), doc(clean, confidences)
-    drawn = np.concatenate(firsts), np.concatenate(seconds)
-    found = {"atc": estimate(first, drawn[0]), "doc": estimate(second, drawn[1])}
+        passed_shares.append(1 - summed[np.arange(len(new)), below] / count)
+        accuracies.append(weights @ clean.correct / total)
+        falls.append(weights @ clean.confidences / total - new @ confidences / count)
+    accuracy, fall = np.concatenate(accuracies), np.concatenate(falls)
+    found = {"atc": estimate(atc(clean, confidences), np.concatenate(passed_shares))}
+    lines = {"doc": PLAIN}
     if len(reference.conditions) >= LEAST:
-        line = Line.through(clean, reference.conditions)
-        found["fit"] = estimate(float(line.at(first, second)), line.at(*drawn))
-    return found
+        lines["fit"] = Line.through(clean, reference.conditions)
+    return found | {name: estimate(doc(clean, confidences, line), line.at(accuracy, fall)) for name, line in lines.items()}
 
 
 def share(part: int, count: int) -> Estimate:

@@ -43,10 +43,10 @@ def check_audit(path: str | Path, content: Any) -> dict[str, Any]:
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA:
         raise SurefootError(f"'{path}' has schema {shown(schema)}, and this version reads {SCHEMA}.")
-    subject = content.get("subject")
+    subject = content["subject"] if isinstance(content.get("subject"), dict) else {}
     kinds = {"name": str, "data": dict, "split": str, "classes": list}
-    wrong = next((name for name, kind in kinds.items() if not isinstance((subject or {}).get(name), kind)), None)
-    if not isinstance(subject, dict) or wrong is not None:
+    wrong = next((name for name, kind in kinds.items() if not isinstance(subject.get(name), kind)), None)
+    if wrong is not None:
         raise SurefootError(f"'{path}' does not say what it is of: subject.{wrong} is missing.")
     for words, *ends in leaves(measured(content)):
         name = ".".join(words)

@@ -207,8 +207,8 @@ def weight(worker: Worker, plan: Plan, task: Task) -> float:
     images = len(plan.chunks[task.chunk])
     if task.label == CLEAN:
         return images
-    passes = worker.measurements[task.label].passes
-    return images * passes * max(1, len(task.conditions))
+    under = sum(worker.conditions[name].passes for name in task.conditions) or 1
+    return images * worker.measurements[task.label].passes * under
 
 
 def one_by_one(worker: Worker, plan: Plan, tasks: Sequence[Task]) -> Iterator[tuple[Task, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,16 @@ import torch
 from ..data.choosing import choose
 from ..data.dataset import Dataset
 from ..errors import SurefootError, require
-from ..files import read_json, read_tensors
+from ..files import read_arrays, read_json, read_tensors
 from ..intervals import Estimate
 from ..measurements.context import Context
 from ..measurements.foreign import AUDITED, KNOWN, Seen, joined, seen_of
 from ..measurements.space import space_head
 from ..models.classifier import pick_device
-from ..ood.detectors import OF_LOGITS, Detector, fit_known, head_in
+from ..ood.detectors import NAMES, OF_LOGITS, Detector, fit_known, head_in
 from ..ood.foreign import ForeignSet, opened_set
 from ..ood.known import load_known
-from ..storage import SUFFIXES, load_unlabelled, read_arrays
+from ..storage import SUFFIXES, load_unlabelled
 from ..training.runs import Run, load_run
 from .monitoring import (
     FOREIGN,
@@ -38,12 +39,10 @@ from .monitoring import (
 )
 from .result import AUDIT, DATA
 
-PREFERRED = ("fit", "atc", "doc")
-
 
 @dataclass(frozen=True)
 class Monitored:
-    """What can be said of pictures without labels; `accuracy` is by the first of fit, atc and doc that there is.
+    """What can be said of pictures without labels; `accuracy` is by the estimate of the smallest mean error, `by`.
 
     `errors` are the mean errors of the estimates on families of the audit's conditions. What is not known is None.
     """
@@ -51,6 +50,7 @@ class Monitored:
     images: int
     audited_images: int
     accuracy: Estimate
+    by: str
     audited_accuracy: float
     estimates: dict[str, Estimate]
     errors: dict[str, dict[str, float]]
@@ -114,7 +114,9 @@ def monitor(
         notes.append("the audit has too few corruptions for a line through them")
     looks = looking_foreign(folder, audited, seen, kept, head)
     answered = None if bound is None else share(int((confidences >= bound).sum()), len(confidences))
-    accuracy = next(found[name] for name in PREFERRED if name in found)
+    errors = left_out_errors(reference)
+    by = min(found, key=lambda name: mean_error(errors.get(name)))
+    accuracy = found[by]
     clean = reference.clean
     numbers: dict[str, float | None] = {
         "accuracy": accuracy,
@@ -128,9 +130,10 @@ def monitor(
         images=len(confidences),
         audited_images=len(clean.correct),
         accuracy=accuracy,
+        by=by,
         audited_accuracy=clean.accuracy,
         estimates=found,
-        errors=left_out_errors(reference),
+        errors=errors,
         answered=answered,
         audited_answered=None if bound is None else float((clean.confidences >= bound).mean()),
         foreign=None if looks is None else looks[0],
@@ -141,6 +144,11 @@ def monitor(
         notes=tuple(notes),
         alarms=tuple(raised(alarm, numbers)),
     )
+
+
+def mean_error(errors: Mapping[str, float] | None) -> float:
+    """Over the families; infinite where none was measured."""
+    return float(np.mean(list(errors.values()))) if errors else math.inf
 
 
 def threshold_of(audit: dict[str, Any]) -> float | None:
@@ -216,7 +224,8 @@ def inner_logits(kept: dict[str, torch.Tensor], head: Any, able: bool) -> torch.
 def best_score(audit: dict[str, Any], features: bool) -> str:
     """The score of the largest mean AUROC over the foreign sets of the audit, among those that can be computed here."""
     sets = (audit.get("foreign") or {}).get("sets") or {}
-    names = [str(name) for found in sets.values() for name in found["scores"] if features or name in OF_LOGITS]
+    able = NAMES if features else tuple(OF_LOGITS)
+    names = [str(name) for found in sets.values() for name in found["scores"] if name in able]
     if not names:
         return "energy"
 

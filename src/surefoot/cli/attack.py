@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from ..attacks.gradient_masking import masking_signs
 from ..attacks.gradients import gives_gradients
 from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT, budget_of, takes_budget
 from ..data.dataset import whole
-from ..errors import SurefootError
+from ..errors import SurefootError, require
 from ..files import write_text
 from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import find
@@ -65,6 +66,7 @@ def attack(
     check_ways(target, source)
     flag.check_output(output)
     flag.check_folder(keep, "--keep")
+    require(seconds is None or 0 < seconds < math.inf, "--seconds", "positive", seconds)
     varied = takes_budget(attack)
     if eps is not None and not varied:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")

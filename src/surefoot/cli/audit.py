@@ -5,26 +5,30 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ..auditing.audit import audit as measure
+from ..auditing.budget import QUICK, parse_time
 from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
 from ..auditing.table import write_predictions
 from ..data.collection import SPLITS
 from ..data.dataset import Split
-from ..errors import SurefootError, UnknownName, printable, require
+from ..errors import SurefootError, UnknownName, printable
 from ..keys import LARGEST as LARGEST_SEED
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
+from ..models.ensembles import Ensemble
 from ..models.preflight import FATAL
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
-from ..training.processes import is_first, launch, launched
+from ..training.processes import check_processes, is_first, launch, launched
+from ..training.runs import load_run
 from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
@@ -37,7 +41,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @flag.with_blocks
 def audit(
     *,
-    target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
+    targets: Annotated[list[Path] | None, typer.Argument(metavar="[RUN]", help="Run folder; several with --ensemble")] = None,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="Audit several runs as one: probabilities averaged")] = False,
     source: flag.ModelFlags,
     predictions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Instead: logits or probabilities in .npz, .csv or .safetensors")
@@ -49,7 +54,11 @@ def audit(
         ),
     ] = None,
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Audit images a calibrator was fitted on")] = False,
-    depth: Annotated[str, typer.Option(help="quick (a minute), standard or full (everything in the papers)")] = "quick",
+    depth: Annotated[str, typer.Option(help="clean, quick, standard or full (everything in the papers)")] = "quick",
+    time_: Annotated[
+        str | None,
+        typer.Option("--time", metavar="90s|10m|1h", help="Take fewer images where it must [default: 2m for quick, else none]"),
+    ] = None,
     attack: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="An attack beyond the depth's, or package.module:function; may be repeated"),
@@ -104,8 +113,9 @@ def audit(
     quiet: flag.Quiet = False,
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
-    require(processes >= 1, "--processes", "at least 1", processes)
+    check_processes(processes)
     find_depth(depth)
+    target = one_target(targets or [], ensemble)
     flag.check_folder(output)
     if assets not in ASSETS:
         raise UnknownName("place for the script", assets, ASSETS)
@@ -120,7 +130,7 @@ def audit(
     if predictions is not None:
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
-        measured_ones |= flag.given(skip=skip, only=only, shift=shift or None, batch_size=batch_size)
+        measured_ones |= flag.given(time=time_, skip=skip, only=only, shift=shift or None, batch_size=batch_size)
         measured_ones |= flag.given(foreign=foreign or None, corrupted=corrupted, depth=None if depth == "quick" else depth)
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
@@ -134,6 +144,8 @@ def audit(
         show(folder, json_, quiet, assets, strict)
         return
     loaded = find_target(target, source, data_options)
+    if ensemble:
+        loaded = with_members(loaded, (targets or [])[1:], source.allow_code)
     folder = output or loaded.folder
     default = CROSS_FIT if split == loaded.calibrate_on else loaded.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
@@ -141,6 +153,7 @@ def audit(
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or (), "foreign": foreign or ()}
     measured |= {"skip": names_in(skip), "only": names_in(only), "shifts": shift or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
+    measured["time_budget"] = parse_time(time_) if time_ is not None else QUICK if depth == "quick" else None
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
     measured["class_names"] = None if loaded.run is None else loaded.run.class_names
     measured["provenance"] = provenance_of(loaded, as_given())
@@ -152,6 +165,27 @@ def audit(
 def names_in(text: str | None) -> list[str]:
     """`attacks,geometry`."""
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def one_target(targets: list[Path], ensemble: bool) -> Path | None:
+    """The first run, which names the data; several are an ensemble and must be called one."""
+    if ensemble and len(targets) < 2:
+        raise SurefootError(f"--ensemble takes two run folders or more, got {len(targets)}.")
+    if len(targets) > 1 and not ensemble:
+        raise SurefootError(f"An audit is of one run, got {len(targets)}: give --ensemble to audit them as one.")
+    return targets[0] if targets else None
+
+
+def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
+    """The predictors of several runs of the same classes as one, on the data of the first."""
+    runs = [load_run(path, allow_code=allow_code) for path in others]
+    names = None if first.run is None else first.run.class_names
+    for path, run in zip(others, runs, strict=True):
+        if names is not None and run.class_names != names:
+            raise SurefootError(f"The runs of an ensemble must know the same classes; '{path}' knows others.")
+    model = Ensemble([first.model, *(run.predictor for run in runs)])
+    name = "+".join([first.name, *(path.resolve().name for path in others)])
+    return replace(first, model=model, name=name, folder=Path("audits") / name)
 
 
 def as_given() -> str:
@@ -183,7 +217,9 @@ def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict:
     """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
     plain = read_audit(folder)
     predictions = write_predictions(folder, plain["subject"]["classes"])
-    page = write_page(folder / "report.html", [plain], assets=assets, predictions=predictions and predictions.name)
+    page = write_page(
+        folder / "report.html", [plain], assets=assets, predictions=None if predictions is None else predictions.name
+    )
     fatal = [finding for finding in plain["preflight"] if finding["severity"] == FATAL]
     for finding in plain["preflight"]:
         line = printable(f"! {finding['message']} {finding['advice']}")

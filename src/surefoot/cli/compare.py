@@ -17,6 +17,7 @@ from rich.text import Text
 from ..auditing.comparing import MCE, Compared, Comparison, Difference, read_compared
 from ..auditing.comparing import compare as measure_differences
 from ..auditing.depths import find_depth
+from ..data.settings import MODEL_FILES
 from ..errors import NotFound, SurefootError
 from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import SHARE, of_path, path_label
@@ -29,7 +30,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 @app.command()
 def compare(
-    targets: Annotated[list[Path], typer.Argument(help="Run folders with an audit, audit folders or audit.json files")],
+    targets: Annotated[list[Path], typer.Argument(help="Run folders with an audit, audit folders, audit.json or model files")],
     audit: Annotated[bool, typer.Option("--audit", help="Audit run folders that have none yet")] = False,
     depth: Annotated[str | None, typer.Option(help="With --audit: quick, standard or full [default: quick]")] = None,
     allow_code: flag.AllowCode = False,
@@ -51,9 +52,14 @@ def compare(
     if allow_code and not audit:
         raise SurefootError("--allow-code is for --audit.")
     flag.check_output(output)
-    for target in lacking(targets, audit, depth, allow_code):
+    deployed = {target for target in targets if str(target).lower().endswith(MODEL_FILES)}
+    if targets[0] in deployed:
+        raise SurefootError(f"The first must be a run or an audit, whose images '{targets[0]}' is then audited on.")
+    before = [target for target in targets if target not in deployed]
+    for target in lacking(before, audit or bool(deployed), depth, allow_code):
         make_audit(target, depth or "quick", quiet, allow_code)
-    models = [read_compared(target) for target in targets]
+    made = {target: audit_file(target, targets[0], quiet) for target in dict.fromkeys(targets) if target in deployed}
+    models = [read_compared(made.get(target, target)) for target in targets]
     comparison = measure_differences(models, all_pairs=all_pairs, primary=primary or (), seed=seed)
     if output is not None:
         draw_page(output, models, comparison)
@@ -111,6 +117,34 @@ def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
     options["provenance"] = provenance_of(loaded, shlex.join(words))
     measure(loaded.model, loaded.data, name=loaded.name, output=target, **options)
     show_audit(target, json_=False, quiet=True)
+
+
+def audit_file(target: Path, first: Path, quiet: bool) -> Path:
+    """Audit a model file on the images of an audit, at its depth and with its seed, without what a file cannot give."""
+    from ..auditing.audit import audit as measure
+    from ..data.fetching import local_data
+    from ..data.loading import load_data
+    from ..models.loading import load_model
+    from .targets import folder_of
+
+    if not target.is_file():
+        raise NotFound("model file", target)
+    subject = read_compared(first).audit["subject"]
+    section = {key: value for key, value in subject["data"].items() if value is not None}
+    if not section:
+        raise SurefootError(f"The data of '{first}' came from Python and have no name: audit '{target}' with sf.audit.")
+    data = load_data(**local_data(f"Audit '{first}'", section, has_flags=False))
+    options: dict[str, Any] = {"depth": subject["depth"], "split": subject["split"], "seed": subject["seed"]}
+    words = ["surefoot", "compare", str(first), str(target)]
+    options |= {
+        "skip": ["geometry", *(["attacks"] * (target.suffix == ".onnx"))],
+        "overwrite": True,
+        "progress": not quiet,
+        "provenance": {"command": shlex.join(words)},
+    }
+    folder = folder_of(str(target))
+    measure(load_model(str(target), data=data), data, name=target.name, output=folder, **options)
+    return folder
 
 
 def draw_page(path: Path, models: list[Compared], comparison: Comparison) -> None:

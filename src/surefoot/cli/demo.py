@@ -21,6 +21,7 @@ from ..metrics import SHARE, find, of_path
 from ..plain import plain
 from ..studies.grid import COLUMNS, Row, run_grid, table
 from ..training.recipes import Recipe
+from ..training.validation import MOST_EPOCHS
 from ..types import Estimate
 from . import options as flag
 from .compare import draw_page, verdict
@@ -32,7 +33,7 @@ OBJECTIVES = ("cross-entropy", "macs")
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option(help="Folder for runs and page")] = Path("surefoot-demo"),
-    epochs: Annotated[int, typer.Option(help="Epochs for each model")] = 20,
+    epochs: Annotated[int, typer.Option(min=1, max=MOST_EPOCHS, help="Epochs for each model")] = 20,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides everything random")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier demo")] = False,
     open_: Annotated[

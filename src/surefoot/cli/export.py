@@ -12,11 +12,12 @@ from torch import nn
 
 from ..attacks.cache import fingerprint
 from ..calibration.temperature import Temperature, fit_temperature
+from ..data.choosing import choose
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, require
 from ..files import read_json
 from ..models.classifier import pick_device, predict
-from ..models.exporting import SUFFIXES, check_installed
+from ..models.exporting import QUANTISED, SUFFIXES, check_installed
 from ..models.exporting import export as write
 from ..schemas import parse_number
 from ..types import Images
@@ -25,6 +26,7 @@ from . import options as flag
 from .targets import Target, find_target
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+RANGES = 128  # images by which a quantised file finds its ranges
 CHECKED = 64  # real images on which the file is compared with the model
 
 
@@ -41,6 +43,9 @@ def export(
     fit_on: Annotated[
         str | None, typer.Option(metavar="SPLIT", help="With --temperature fit [default: calibration for a run, else test]")
     ] = None,
+    quantise: Annotated[
+        str | None, typer.Option(metavar="int8", help="8-bit weights and activations, by images of the calibration split")
+    ] = None,
     source: flag.ModelFlags,
     reading: flag.DataFlags,
     output: Annotated[Path | None, typer.Option(help="File to write [default: model.onnx or .pt2 in the run folder]")] = None,
@@ -50,24 +55,42 @@ def export(
     """Write a model for other programs and check it against the original on images of its test split."""
     data_options = reading.options()
     check_flags(format, output, temperature, fit_on)
+    if quantise is not None and (quantise not in QUANTISED or format != "onnx"):
+        raise SurefootError(f"--quantise takes {', '.join(QUANTISED)}, for ONNX, got '{quantise}' for {format}.")
     loaded = find_target(target, source, data_options)
     subject, chosen, said = tempered(loaded, temperature, fit_on)
     about: dict[str, Any] = {"name": loaded.name, "classes": list(loaded.data.class_names)}
     about |= {"calibration": said, "surefoot": VERSION}
-    path = output or loaded.folder / f"model{SUFFIXES[format]}"
+    kept = {key: loaded.data.source.get(key) for key in ("crop_pct", "interpolation")}
+    about |= {"preprocessing": {key: value for key, value in kept.items() if value is not None}}
+    path = output or loaded.folder / f"model{'' if quantise is None else f'-{quantise}'}{SUFFIXES[format]}"
     images = first_images(loaded.data.test, CHECKED)
     promised = loaded.run.guarantees if loaded.run is not None else None
     about |= {"guarantees": promised.words} if promised is not None else {}
     more = promised.outputs if promised is not None else None
-    done = write(subject, images, path, format=format, temperature=chosen, metadata=about, more=more)
+    options: dict[str, Any] = {"format": format, "temperature": chosen, "metadata": about, "more": more}
+    if quantise is not None:
+        options |= {"quantise": quantise, "calibration": range_images(loaded)}
+    done = write(subject, images, path, **options)
     result = {"path": str(done.path), "temperature": chosen, "calibration": said, "images": done.images}
     result |= {"difference": done.difference, "relative": done.relative}
+    result |= {} if done.agreement is None else {"agreement": done.agreement}
     if json_:
         print(json.dumps(result))
     elif not quiet:
         print(f"temperature: {said}")
         print(f"largest difference {done.difference:.2g} ({done.relative:.2g} of the largest logit) on {done.images} images")
+        if done.agreement is not None:
+            print(f"{done.agreement:.1%} of them have the model's class; surefoot compare says what it costs")
         print(done.path)
+
+
+def range_images(target: Target) -> Images:
+    """Images by which the ranges of activations are found, none of them a test image."""
+    for name in ("calibration", "train"):
+        if len(target.data.split(name)):
+            return first_images(choose(target.data.split(name), RANGES), RANGES)
+    raise SurefootError("--quantise needs images beside the test split: data with a calibration or train split.")
 
 
 def check_flags(format: str, output: Path | None, temperature: str | None, fit_on: str | None) -> None:

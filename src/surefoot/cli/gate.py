@@ -32,6 +32,7 @@ def gate(
     """Judge an audit by rules; exits with 1 if one is broken."""
     if format not in FORMATS:
         raise UnknownName("format", format, FORMATS)
+    flag.check_output(output)
     read = read_numbers(audit)
     wanted = [] if rules is None else parse_rules(read_yaml(rules))
     wanted += [parse_rule(text) for text in rule or ()]

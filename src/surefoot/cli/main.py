@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import sys
 import traceback
 from contextlib import nullcontext
@@ -103,7 +104,7 @@ def run(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="replace")  # a letter that the terminal does not have ends nothing
     several = end_with_parent() and "RANK" in os.environ  # which are ended at once, wherever they wait for each other
     try:
-        refuse_empty(arguments)
+        refuse_nonsense(arguments)
         with nullcontext() if several else ended_by_signals():
             code: Any = app(arguments, standalone_mode=False, prog_name="surefoot")
         if code == INTERRUPTED:  # newer typers catch the interrupt themselves
@@ -148,14 +149,19 @@ class Lines(logging.Formatter):
         return printable(super().format(record))
 
 
-def refuse_empty(arguments: list[str]) -> None:
-    """An empty value is a variable that a script forgot to set: as a path it would be the current folder."""
+def refuse_nonsense(arguments: list[str]) -> None:
+    """An empty value is a variable that a script forgot to set, and as a path it would be the current folder.
+
+    A number of more digits than any count, size or seed has is a slip, and would break whatever takes 64 bits.
+    """
     flag = ""
     for word in arguments:
         name, equals, value = word.partition("=")
         if not word or (name.startswith("--") and equals and not value):
             raise SurefootError(f"{(name if equals else flag) or 'An argument'} must not be empty.")
-        flag = word if word.startswith("-") else ""
+        if re.fullmatch(r"[-+]?[0-9]{19,}", value if equals else word):
+            raise SurefootError(f"{(name if equals else flag) or 'A number'} must be below 10^18, got {value or word}.")
+        flag = word if word.startswith("--") else ""
 
 
 def out_of_memory(error: Exception) -> bool:

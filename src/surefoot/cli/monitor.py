@@ -11,6 +11,7 @@ import typer
 from ..auditing.unlabelled import Monitored
 from ..auditing.unlabelled import monitor as watch
 from ..files import write_text
+from ..keys import LARGEST as LARGEST_SEED
 from ..plain import plain
 from ..report.monitor_page import render_monitor
 from . import options as flag
@@ -26,9 +27,9 @@ def monitor(
     alarm: Annotated[
         list[str] | None, typer.Option(metavar="RULE", help="An alarm, such as 'accuracy < 0.8'; may be repeated")
     ] = None,
-    max_images: Annotated[int | None, typer.Option(help="At most so many pictures")] = None,
-    batch_size: Annotated[int, typer.Option(help="Images at a time")] = 256,
-    seed: Annotated[int, typer.Option(help="Decides the intervals")] = 0,
+    max_images: Annotated[int | None, typer.Option(min=1, help="At most so many pictures")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images at a time")] = 256,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides the intervals")] = 0,
     device: flag.Device = "auto",
     allow_code: flag.AllowCode = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a page too")] = None,
@@ -69,7 +70,7 @@ def percent(value: float | None) -> str:
 def said(found: Monitored) -> list[str]:
     """A line for each thing, the audit's own number beside it."""
     lines = [f"{found.images} pictures without labels, beside {found.audited_images} audited ones (95 % intervals)"]
-    lines.append(f"accuracy, estimated   {percent(found.accuracy)}; audited {percent(found.audited_accuracy)}")
+    lines.append(f"accuracy, estimated   {percent(found.accuracy)} by {found.by}; audited {percent(found.audited_accuracy)}")
     for name, value in found.estimates.items():
         errors = list(found.errors.get(name, {}).values())
         known = f"; mean error on families of corruptions {100 * sum(errors) / len(errors):.1f}" if errors else ""

@@ -30,6 +30,7 @@ from ..studies.results import Results, require_results
 from ..studies.running import Report, check_work, run_study, threads_for
 from ..studies.schema import Study
 from ..studies.searching import grid_methods, parse_grid, random_methods
+from ..training.processes import check_processes
 from . import options as flag
 from .study_tables import command_of, in_words, paper_lines, save_page, save_tables, state_of, text_of
 
@@ -101,9 +102,9 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
     """Compute the cells that are missing and print the table; the same command goes on after any interruption."""
-    require(jobs >= 1, "--jobs", "at least 1", jobs)
-    require(threads is None or threads >= 1, "--threads", "at least 1", threads)
-    require(processes >= 1, "--processes", "at least 1", processes)
+    check_processes(jobs, "--jobs")
+    check_processes(1 if threads is None else threads, "--threads")
+    check_processes(processes)
     chosen, cells, origins = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     if root is None and needs_root(chosen):
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
@@ -159,7 +160,9 @@ def figure(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only")] = False,
 ) -> None:
     """Draw a figure of a paper: compute the cells that it lacks, and write it as a page or a picture."""
-    require(jobs >= 1, "--jobs", "at least 1", jobs)
+    check_processes(jobs, "--jobs")
+    check_processes(1 if threads is None else threads, "--threads")
+    pick_device(device)
     flag.check_output(output)
     check_picture(output)
     study_name, place = find_figure(name)

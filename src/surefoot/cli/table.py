@@ -29,6 +29,7 @@ def table(
     """Write the table of an audit: a row for each image and condition, a column for each thing that was measured there."""
     if format_ is not None and format_ not in FORMATS:
         raise UnknownName("format", format_, FORMATS)
+    flag.check_output(output)
     if conditions:
         print("\n".join(conditions_in(target)))
     elif output is None and format_ != "parquet":

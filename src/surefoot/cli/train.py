@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from ..data.fetching import local_data, refuse_remote_model
-from ..errors import SurefootError, UnknownName, require, shown
+from ..errors import SurefootError, UnknownName, shown
 from ..keys import LARGEST as LARGEST_SEED
 from ..registry import code_in, refuse_code
 from ..schemas import defaults_of, parse_value
 from ..training.loop import fit
-from ..training.processes import is_first, launch, launched
+from ..training.processes import check_processes, is_first, launch, launched
 from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe, source_of
 from . import options as flag
 from .main import ARGUMENTS
@@ -109,7 +109,7 @@ def train(
         composed["data"] = local_data(source_of(recipe), composed["data"], own["data"])
         refuse_remote_model(source_of(recipe), composed["model"], own["model"])
     checked = Recipe.check(composed)
-    require(processes >= 1, "--processes", "at least 1", processes)
+    check_processes(processes)
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
     run = checked.run(output=output, overwrite=overwrite, device=device, tracker=tracker, progress=not quiet)

@@ -29,6 +29,7 @@ from .streaming import Pictures, StreamedSplit, decode_all, readable
 from .timm_sets import load_iterable
 
 logger = logging.getLogger("surefoot")
+MOST_WORKERS = 256
 NOT_RECORDED = ("given", "model", "given_object", "normalised", "channel_order")
 _PUBLISHED = "surefoot.data.torchvision_sets:load_published"
 DATASETS = Registry(
@@ -85,7 +86,7 @@ def load_data(
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
-    require(workers is None or workers >= 0, "workers", "at least 0", workers)
+    require(workers is None or 0 <= workers <= MOST_WORKERS, "workers", f"0 to {MOST_WORKERS}", workers)
     require(0 <= memory_gib < math.inf, "memory_gib", "at least 0", memory_gib)
     if isinstance(name, Dataset):
         return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +13,13 @@ import torch
 from torch import Tensor
 
 from ..errors import SurefootError
-from ..limits import check_limit
+from ..limits import check_limit, limit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+PIXELS = "SUREFOOT_MAX_PIXELS"
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff", ".gif"})
 SIXTEEN_BITS = frozenset({"I", "I;16", "I;16B", "I;16L", "I;16N"})
 
@@ -41,11 +43,15 @@ def read_image(file: str | Path | io.BytesIO, name: str | Path | None = None) ->
         check_file(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
+            if limit(PIXELS) > (Image.MAX_IMAGE_PIXELS or math.inf):
+                Image.MAX_IMAGE_PIXELS = limit(PIXELS)  # the user has raised ours, and Pillow's would stay in its way
             opened = Image.open(file)
         with opened:
-            check_limit("SUREFOOT_MAX_PIXELS", "its header claims pixels:", opened.width * opened.height)
+            check_limit(PIXELS, "its header claims pixels:", opened.width * opened.height)
             return to_rgb(opened)
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, SyntaxError, ValueError) as error:
+    except Image.DecompressionBombError as error:
+        raise BadImage(name or str(file), f"{str(error).split(',')[0]}: raise {PIXELS} if it is no mistake") from error
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BadImage(name or str(file), reason.replace(f" '{file}'", "")) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..attacks._transfer import transfer
 from ..attacks.attempts import GENERATOR, Attack
+from ..attacks.auto_attack import AutoAttack
 from ..attacks.evaluation import CurvePoint, evaluate, unchanged
 from ..attacks.gradient_masking import masking_signs
 from ..attacks.gradients import gives_gradients
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 CURVE = "pgd"
 BLIND = ("square", "rays")  # what a model without gradients is attacked by: from its scores, and from its labels
+ENSEMBLE = 5000  # passes of AutoAttack on an image that withstands, about
 QUERIES = 200  # of each of them in an audit
 NO_GRADIENT = (
     f"The model gives no gradient: it was attacked by Square, from its scores, and RayS, from its labels; {QUERIES} queries."
@@ -51,6 +54,16 @@ class Attacked(Condition):
     @property
     def name(self) -> str:
         return self.attack if self.eps is None else f"{self.attack}/{255 * self.eps:g}"
+
+    @property
+    def passes(self) -> float:
+        """A step is a pass forwards and one back, which costs two; broken images leave, which is not counted."""
+        method: Any = ATTACKS.load(self.attack)
+        if self.queries is not None or isinstance(method, AutoAttack):
+            return self.queries or ENSEMBLE
+        steps = inspect.signature(method).parameters
+        known = [steps[name].default for name in ("steps", "iterations", "queries") if name in steps]
+        return 1 + 3 * float(known[0] if known else 1)
 
     def method(self) -> str | Attack:
         if self.queries is not None:

@@ -42,6 +42,11 @@ class Condition(ABC):
     """What happens to a picture before the model sees it; it draws by (seed, condition, image index) alone."""
 
     @property
+    def passes(self) -> float:
+        """Through the model, about, for each image: to know beforehand how long it takes."""
+        return 1
+
+    @property
     @abstractmethod
     def name(self) -> str: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..ood.known import BANK, Known, load_known
 from ..ood.separating import Ledger, Separation, best_of, least_foreign, separation
 from ..types import Features, Logits, Predictions
 from .base import Whole
+from .members import several_in, uncertainties_of
 from .pictures import picture
 from .space import space_head
 from .summaries import evenly
@@ -46,6 +47,7 @@ class Seen:
     logits: Logits
     inner: Logits | None = None
     features: Features | None = None
+    members: Mapping[str, Tensor] = field(default_factory=dict)  # uncertainties of an ensemble
 
     def scored(self, detector: Detector) -> np.ndarray[Any, Any]:
         own = detector.name in OF_LOGITS
@@ -72,6 +74,13 @@ class Foreign(Whole):
     def run(self, context: Context) -> Any:
         sets = context.foreign or foreign_sets((), context.data, context.split, context.seed)
         known, notes = self.known(context)
+        several = several_in(context.model)
+        if several is not None:
+            parts = [
+                uncertainties_of(several, batch.images, context.batch_size)
+                for batch in context.subset(self.max_images).batches(context.batch_size, device=context.device)
+            ]
+            known = replace(known, members={name: torch.cat([part[name] for part in parts]) for name in parts[0]})
         if context.work is not None and known.features is not None:  # what a monitor compares others with
             few = evenly(len(known.features), KEPT)
             write_tensors(context.work.parent / AUDITED, {"features": known.features[few], "logits": known.logits[few]})
@@ -149,7 +158,7 @@ class Foreign(Whole):
         found = {name: seen.scored(detector) for name, detector in detectors[0].items()}
         for more in detectors[1:]:
             found = {name: np.where(folds.numpy() == 0, found[name], seen.scored(more[name])) for name in found}
-        return found
+        return found | {name.replace("_", "-"): values.double().numpy() for name, values in seen.members.items()}
 
     def look(self, context: Context, foreign: ForeignSet, features: bool) -> tuple[Seen, list[dict[str, Any]]]:
         """What the model says of a set, and the pictures that it was surest of."""
@@ -170,19 +179,22 @@ class Foreign(Whole):
 
 def seen_of(context: Context, images: Tensor, features: bool) -> Seen:
     """One pass, or two where the model is more than its linear part, as a calibrated copy is."""
+    several = several_in(context.model)
+    members = {} if several is None else uncertainties_of(several, images, context.batch_size)
     if not features:
-        return Seen(context.forward(images, "foreign"))
+        return Seen(context.forward(images, "foreign"), members=members)
     outputs = observed_features(context.linear, images, context.batch_size)
     inner = outputs.logits.float().cpu()
     logits = inner if context.linear is context.model else context.forward(images, "foreign")
-    return Seen(logits, inner, outputs.features.float().cpu())
+    return Seen(logits, inner, outputs.features.float().cpu(), members)
 
 
 def joined(parts: list[Seen]) -> Seen:
     inner = [part.inner for part in parts if part.inner is not None]
     features = [part.features for part in parts if part.features is not None]
     logits = torch.cat([part.logits for part in parts])
-    return Seen(logits, torch.cat(inner), torch.cat(features)) if features else Seen(logits)
+    members = {name: torch.cat([part.members[name] for part in parts]) for name in parts[0].members}
+    return Seen(logits, torch.cat(inner), torch.cat(features), members) if features else Seen(logits, members=members)
 
 
 def fold_of(count: int, purpose: str, seed: int) -> Tensor:

@@ -35,6 +35,7 @@ MEASUREMENTS = Registry(
         ("occlusions", HERE + "noise:Occlusions", "Occlusion, down/up-sampling, stripes and their chains"),
         ("pictures", HERE + "pictures:Pictures", "Confident mistakes, and a few images under every corruption"),
         ("foreign", HERE + "foreign:Foreign", "How well foreign pictures are told from known ones, by every score"),
+        ("members", HERE + "members:Members", "What the members of an ensemble say apart"),
         ("attacks", HERE + "attacks:Attacks", "Success of attacks among images that were right"),
         ("security-curve", HERE + "attacks:SecurityCurve", "What PGD leaves in balls of growing size"),
         ("masking", HERE + "attacks:Masking", "Signs that gradients mislead"),

@@ -115,7 +115,8 @@ def answers(model: nn.Module, images: Images) -> Logits:
     fits = isinstance(logits, Tensor) and logits.ndim == 2 and len(logits) == len(images)
     require(fits, f"The output of {kind}", f"images x classes for {len(images)} images", given)
     require(logits.is_floating_point(), f"The output of {kind}", "floating point", logits.dtype)
-    return logits
+    checked: Logits = logits
+    return checked
 
 
 def predict(model: nn.Module, batches: Iterable[Batch], device: torch.device | str = "cpu") -> Predictions:

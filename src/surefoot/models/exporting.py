@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -24,6 +25,9 @@ SUFFIXES = {"onnx": ".onnx", "torch": ".pt2"}
 INPUT, OUTPUTS = "images", ("probabilities", "logits")
 TOLERANCE = 1e-4  # of the largest logit
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
+QUANTISED = ("int8",)
+AGREEMENT = 0.9  # share of images that a quantised file must put into the model's class
+CALIBRATED_AT_ONCE = 16
 ROUNDING = 1e-6  # by how much logits may differ where an output of yes or no may turn
 Run = Callable[[Images], tuple[Tensor, ...]]
 More = Mapping[str, Callable[[Logits], Tensor]]
@@ -49,6 +53,7 @@ class Exported:
     images: int
     difference: float
     relative: float
+    agreement: float | None = None  # of a quantised file: the share of images whose class is the model's
 
 
 def export(
@@ -60,6 +65,8 @@ def export(
     temperature: float = 1.0,
     metadata: dict[str, Any] | None = None,
     more: More | None = None,
+    quantise: str | None = None,
+    calibration: Images | None = None,
 ) -> Exported:
     """Write a model as ONNX or as torch's ExportedProgram, for any number of images of this size.
 
@@ -67,6 +74,8 @@ def export(
     is first read back, and its answers on `images`, one alone and many at once, are compared with the model's; the file takes
     its place only if they agree. `metadata` goes into the file and, as JSON, beside it. `more` has further outputs by name, of
     yes or no, as functions of the logits: those of `Guarantees.outputs` are the prediction set and whether to answer alone.
+    `quantise` "int8" makes weights and activations of an ONNX file 8-bit numbers, with ranges from the `calibration` images; it
+    is refused if it gives fewer than nine in ten of `images` the model's class, and is best audited beside the model.
     """
     if format not in SUFFIXES:
         raise UnknownName("format", format, SUFFIXES)
@@ -77,6 +86,7 @@ def export(
     require(len(images) >= 3, "images", "at least 3", len(images))
     if format == "onnx":
         check_installed()
+    check_quantising(quantise, format, calibration, more)
     images = images.cpu().float()
     more = dict(more or {})
     deployed = standing_alone(Deployed(model, temperature, more))
@@ -87,18 +97,73 @@ def export(
         about = {**(metadata or {}), "temperature": temperature, "input": "pixels in [0, 1]", "outputs": [*OUTPUTS, *more]}
         about |= {"channels": images.shape[1], "image_size": list(images.shape[2:])}
         content = WRITERS[format](deployed, images[:3], about)
-        difference, risen = largest_differences(READERS[format](content), images, original, more)
+        if quantise is not None and calibration is not None:
+            about |= {"quantised": f"{quantise}, static, ranges of {len(calibration)} images"}
+            content = quantised(content, calibration.cpu().float(), about)
+        run = READERS[format](content)
+        difference, risen = largest_differences(run, images, original, more)
     largest = float(original.abs().max())
     relative = difference / largest if largest else difference
-    if not (relative <= TOLERANCE and risen <= TOLERANCE):  # NaN is refused too
+    agreement = None if quantise is None else float((run(images)[1].argmax(1) == original.argmax(1)).double().mean())
+    if agreement is not None and not (agreement >= AGREEMENT and math.isfinite(relative)):
+        raise SurefootError(
+            f"The quantised file gives {agreement:.0%} of {len(images)} images the model's class, and {AGREEMENT:.0%} is the "
+            "least: this model does not bear it, or the calibration images are unlike these."
+        )
+    if quantise is None and not (relative <= TOLERANCE and risen <= TOLERANCE):  # NaN is refused too
         raise SurefootError(
             f"The exported logits differ by {relative:.2g} of the largest, the probabilities by {risen:.2g}; "
             f"{TOLERANCE:g} is allowed."
         )
     with replacing(path) as beside:
         beside.write_bytes(content)
-    write_json(path.with_name(path.name + ".json"), {**about, "checked_on": len(images), "largest_difference": difference})
-    return Exported(path, len(images), difference, relative)
+    checked = {"checked_on": len(images), "largest_difference": difference}
+    checked |= {} if agreement is None else {"agreement": agreement}
+    write_json(path.with_name(path.name + ".json"), {**about, **checked})
+    return Exported(path, len(images), difference, relative, agreement)
+
+
+def check_quantising(quantise: str | None, format: str, calibration: Images | None, more: More | None) -> None:
+    if quantise is None:
+        return
+    if quantise not in QUANTISED:
+        raise UnknownName("quantisation", quantise, QUANTISED)
+    if format != "onnx":
+        raise SurefootError(f"quantise is for ONNX, and the format is {format}.")
+    if more:
+        raise SurefootError("quantise would void the guarantees, which hold for the model as it was calibrated.")
+    require(calibration is not None and len(calibration) > 0, "calibration", "images for the ranges of quantise", calibration)
+
+
+def quantised(content: bytes, calibration: Images, about: dict[str, Any]) -> bytes:
+    """The same with convolutions and linear layers in 8 bits, by onnxruntime's static quantisation."""
+    import onnx
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Pictures(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime has no types
+        def __init__(self) -> None:
+            self.parts = iter(calibration.split(CALIBRATED_AT_ONCE))
+
+        def get_next(self) -> dict[str, Any] | None:
+            part = next(self.parts, None)
+            return None if part is None else {INPUT: part.numpy()}
+
+    with TemporaryDirectory() as folder:
+        plain, prepared, small = (Path(folder) / f"{name}.onnx" for name in ("plain", "prepared", "small"))
+        plain.write_bytes(content)
+        try:
+            quant_pre_process(str(plain), str(prepared), skip_symbolic_shape=True)
+            kinds: dict[str, Any] = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8, "per_channel": True}
+            kinds["reduce_range"] = True  # 7 bits of weights: processors without VNNI saturate sums of full products
+            layers = ["Conv", "Gemm", "MatMul"]
+            quantize_static(str(prepared), str(small), Pictures(), QuantFormat.QDQ, op_types_to_quantize=layers, **kinds)
+        except Exception as error:  # its errors have no common kind
+            raise SurefootError(f"onnxruntime cannot quantise this model: {first_line(error)}.") from error
+        proto = onnx.load(str(small))
+    onnx.helper.set_model_props(proto, {name: json.dumps(value) for name, value in about.items()})
+    whole: bytes = proto.SerializeToString()
+    return whole
 
 
 def check_installed() -> None:

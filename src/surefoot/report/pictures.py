@@ -40,7 +40,7 @@ def write_figures(path: str | Path, figures: Sequence[dict[str, Any]], title: st
     path = Path(path)
     check_picture(path)
     if path.suffix == ".html":
-        only = {"title": title, "command": command, "columns": [], "rows": [], "axes": [], "baseline": None}
+        only: dict[str, Any] = {"title": title, "command": command, "columns": [], "rows": [], "axes": [], "baseline": None}
         write_text(path, render_study({**only, "figures": figures}))
         return path
     drawings = [each for figure in figures for each in figure_drawings(figure)]

@@ -101,7 +101,7 @@ def save_state(folder: Path, engine: Engine, progress: Progress) -> None:
         for key, value in state.items():
             (tensors if isinstance(value, Tensor) else numbers)[f"optimiser.{index}.{key}"] = value
     scaler = engine.accelerator.scaler
-    header = {"recipe": engine.recipe_key, "progress": asdict(progress), "numbers": numbers}
+    header: dict[str, Any] = {"recipe": engine.recipe_key, "progress": asdict(progress), "numbers": numbers}
     header["scaler"] = scaler.state_dict() if scaler else None
     write_tensors(inside(folder, STATE) / f"epoch-{progress.epoch:05}.safetensors", tensors, {"surefoot": json.dumps(header)})
     for older in state_files(folder)[1:]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,9 +29,9 @@ def build_optimiser(
 
     if optimiser not in OPTIMISERS:
         raise UnknownName("optimiser", optimiser, OPTIMISERS)
-    require(learning_rate > 0, "learning_rate", "positive", learning_rate)
+    require(0 < learning_rate < math.inf, "learning_rate", "positive and finite", learning_rate)
     require(0 <= momentum < 1, "momentum", "at least 0 and below 1", momentum)
-    require(weight_decay >= 0, "weight_decay", "at least 0", weight_decay)
+    require(0 <= weight_decay < math.inf, "weight_decay", "at least 0", weight_decay)
     name, options = optimiser, {}
     if optimiser == "sgd":
         require(not nesterov or momentum > 0, "momentum", "positive for nesterov", momentum)

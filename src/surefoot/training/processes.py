@@ -110,7 +110,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     The first speaks for all, and of an interrupt we do. One that is killed (out of memory) cannot speak: then we do, and the
     code is 128 and the signal, as a shell has it. They end with us in whatever way we end.
     """
-    require(1 <= processes <= MOST, "processes", f"from 1 to {MOST}", processes)
+    check_processes(processes)
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -134,6 +134,11 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     if failed < 0:
         print(f"One of {processes} processes was ended by signal {-failed}.", file=sys.stderr)
     return failed if failed >= 0 else 128 - failed
+
+
+def check_processes(processes: int, argument: str = "--processes") -> None:
+    """Refuse more processes than a machine has use for."""
+    require(1 <= processes <= MOST, argument, f"from 1 to {MOST}", processes)
 
 
 def end(started: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..calibration.calibrators import Calibrator, load_calibrator
 from ..calibration.guarantees import Answers, Guarantees, load_guarantees
 from ..data.settings import HUB, TORCHVISION, tagged_name
-from ..errors import NotFound, SurefootError
+from ..errors import NotFound, SurefootError, require
 from ..files import LOCK, PART, inside, only_writer, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
@@ -200,7 +200,10 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
     lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines() if (folder / HISTORY).is_file() else []
     calibrator = load_calibrator(folder / CALIBRATION) if (folder / CALIBRATION).is_file() else None
     promises = load_guarantees(folder / GUARANTEES) if (folder / GUARANTEES).is_file() else None
-    history = [json.loads(line) for line in lines]
+    try:
+        history = [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise SurefootError(f"'{folder / HISTORY}' is not a history of epochs: {error}.") from error
     return Run(recipe, model.eval(), objective, history, folder, calibrator, class_names, promises)
 
 
@@ -250,13 +253,18 @@ def without_weights(recipe: Recipe) -> dict[str, Any]:
 
 def read_sizes(path: Path) -> dict[str, Any]:
     """The sizes that a run's weights file carries, so that its data are not needed to build the model."""
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
         raise NotFound("weights", path)
-    with safe_open(path, "pt") as file:
-        sizes: dict[str, Any] = json.loads((file.metadata() or {}).get("surefoot", "{}"))
-    if not sizes:
+    try:
+        with safe_open(path, "pt") as file:
+            sizes: Any = json.loads((file.metadata() or {}).get("surefoot", "{}"))
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise SurefootError(f"weights '{path}' is not a whole safetensors file of a run: {error}.") from error
+    if not isinstance(sizes, dict) or not isinstance(sizes.get("image_size"), list):
         raise SurefootError(f"'{path}' was not written by Surefoot: it does not say its sizes.")
     check_keys(f"size in '{path}'", sizes, SIZES)
+    counts = [sizes.get("num_classes"), sizes.get("channels"), *sizes["image_size"]]
+    require(all(isinstance(count, int) and count >= 1 for count in counts), f"sizes in '{path}'", "whole numbers", counts)
     return {**sizes, "image_size": tuple(sizes["image_size"])}

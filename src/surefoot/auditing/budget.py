@@ -1,0 +1,59 @@
+"""An audit within a time: each measurement takes fewer images where all of them would take too long.
+
+What it costs is estimated from the time of one picture through the model, which the plan keeps, so that an interrupted audit
+goes on with the same images.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from ..errors import SurefootError
+from ..measurements.base import Change, Measurement
+from ..measurements.context import Context
+from ..progress import duration
+from .store import share_of_work
+
+QUICK = 120.0  # seconds that a quick audit may take on the command line
+FEWEST = 32  # images below which a number would say nothing
+CHANGING = 1.3e-8  # seconds to corrupt a pixel value: 1.9 ms for a picture of 224 px (benchmarks/corruptions.py)
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def parse_time(text: str) -> float:
+    """`90s`, `10m` or `1.5h` in seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip().lower())
+    if match is None or float(match[1]) == 0:
+        raise SurefootError(f"--time must be a number with s, m or h, such as 90s or 10m, got '{text}'.")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def cost_of(measurement: Measurement, context: Context, seconds: float) -> float:
+    """About how many seconds a measurement takes for each of its images, if one pass through the model takes so many."""
+    conditions = measurement.conditions(context)
+    values = context.data.channels * math.prod(context.data.image_size)
+    changed = sum(CHANGING * values for condition in conditions if isinstance(condition, Change))
+    under = sum(condition.passes for condition in conditions)
+    looked = 1 if measurement.adds or measurement.sees or not conditions else 0
+    return measurement.passes * (under + looked) * seconds + changed
+
+
+def fit_to_time(measurements: Mapping[str, Measurement], context: Context, seconds: float, budget: float) -> list[str]:
+    """Fewer images for each measurement, all by the same share, so that the audit takes about `budget` seconds; what to say."""
+    images = len(context.images)
+    sizes = {label: min(each.max_images or images, images) for label, each in measurements.items() if not each.scattered}
+    costs = {label: sizes[label] * cost_of(measurements[label], context, seconds) for label in sizes}
+    left, wanted = max(budget * share_of_work()[1] - images * seconds, 0.0), sum(costs.values())
+    if wanted <= left or context.copies is not None:  # published copies are of all images
+        return []
+    share, fewer = left / wanted, {}
+    for label, size in sizes.items():
+        few = max(min(size, FEWEST), round(size * share))
+        if few < size:
+            fewer[label] = few
+            measurements[label].max_images = few
+    shown = [f"{label} {few} of {sizes[label]}" for label, few in fewer.items() if label in ("corruptions", "attacks", "noise")]
+    line = f"Fewer images, so that it takes about {duration(budget)} and not {duration(wanted)}; intervals are wider"
+    return [f"{line}: {', '.join(shown)} images." if shown else f"{line}."]

@@ -1,0 +1,69 @@
+"""An audit within a time: fewer images by one share, the same when it goes on, and words that say so."""
+
+import pytest
+
+import surefoot as sf
+from surefoot.auditing.budget import CHANGING, FEWEST, cost_of, fit_to_time, parse_time
+from surefoot.auditing.depths import Depth
+from surefoot.errors import SurefootError
+from surefoot.measurements.attacks import Attacked, Attacks
+from surefoot.measurements.context import Context
+from surefoot.measurements.corruptions import Corruptions
+from surefoot.models.classifier import pick_device
+
+DEPTH = Depth("own", {"corruptions": {"names": ("fog", "contrast"), "severities": (1, 3), "max_images": 200}})
+
+
+@pytest.fixture
+def context(run, digits):
+    return Context(run.model.eval(), digits, digits.test, pick_device("cpu"))
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2 M ", 120)])
+def test_times(text, seconds):
+    assert parse_time(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "10", "m", "0s", "-1m", "10 days"])
+def test_what_is_no_time(text):
+    with pytest.raises(SurefootError, match="--time must be a number with s, m or h"):
+        parse_time(text)
+
+
+def test_costs_by_hand(context):
+    """Four corruptions are four passes and what changing 3 x 32 x 32 values takes; PGD has seven steps of three passes."""
+    corruptions = Corruptions(names=("fog", "contrast"), severities=(1, 3))
+    assert cost_of(corruptions, context, 0.01) == pytest.approx(4 * 0.01 + 4 * CHANGING * 3072)
+    assert cost_of(Attacks(names=("fgsm", "pgd-weak")), context, 0.01) == pytest.approx((4 + 22) * 0.01)
+    assert Attacked("square", queries=200).passes == 200
+
+
+def test_the_share_by_hand(context):
+    """540 clean images and 200 under four conditions, at 10 ms: what is left of 9.4 s after 5.4 s is half of 8 s."""
+    measured = {"corruptions": Corruptions(names=("fog", "contrast"), severities=(1, 3), max_images=200)}
+    wanted = 200 * cost_of(measured["corruptions"], context, 0.01)
+    lines = fit_to_time(measured, context, 0.01, 5.4 + wanted / 2)
+    assert measured["corruptions"].max_images == 100
+    assert "corruptions 100 of 200 images" in lines[0]
+    assert fit_to_time(measured, context, 0.01, 1000) == []
+    fit_to_time(measured, context, 0.01, 1)
+    assert measured["corruptions"].max_images == FEWEST
+
+
+def test_an_audit_within_a_time(run, digits, tmp_path, monkeypatch):
+    monkeypatch.setattr("surefoot.auditing.audit.seconds_of", lambda *_: 0.01)
+    audits = [
+        sf.audit(run.model, digits, depth=DEPTH, time_budget=budget, output=tmp_path / str(budget), progress=False)
+        for budget in (8.0, None)
+    ]
+    assert [audit.corruptions.images for audit in audits] == [pytest.approx(65, abs=2), 200]
+    assert audits[0].subject["model"][-1].startswith("Fewer images, so that it takes about 8 seconds and not")
+    few, many = (audit.table("fog/3").set_index("index") for audit in audits)
+    assert set(few.index) < set(many.index)  # so that the two can be compared
+    assert (few["confidence"] - many.loc[few.index, "confidence"]).abs().max() < 1e-4
+
+
+def test_clean_is_the_pictures_alone(run, digits):
+    audit = sf.audit(run.model, digits, depth="clean", progress=False)
+    assert (audit.corruptions, audit.attacks) == (None, {})
+    assert audit.recognition.balanced_accuracy > 0.5

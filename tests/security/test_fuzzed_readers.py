@@ -1,0 +1,109 @@
+"""Readers of files that somebody sent, on bytes that were changed anywhere: they read, or say in a line why not."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save
+
+import small_audits
+import surefoot as sf
+from surefoot.cli.gate import read_numbers
+from surefoot.errors import SurefootError
+from surefoot.models.checkpoints import read_weights
+from surefoot.training.recipes import Recipe
+
+QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def pickled():
+    file = io.BytesIO()
+    torch.save({"state_dict": {"w": torch.zeros(2, 3)}}, file)
+    return file.getvalue()
+
+
+LOGITS, LABELS = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, 1, 2, 0])
+RECIPE = {"data": "digits", "model": "small-resnet", "objective": {"name": "focal", "gamma": 2}, "training": {"epochs": 3}}
+PIXELS = np.zeros((4, 8, 8), np.uint8)
+READERS = {
+    "predictions.npz": (npz(logits=LOGITS, labels=LABELS), sf.Predictions.load),
+    "images.npz": (npz(images=PIXELS, labels=LABELS, class_names=np.array(["a", "b", "c"])), sf.load_data),
+    "predictions.csv": (b"label,index,logit_0,logit_1\n0,5,0.25,-1e3\n1,6,2,3\n", sf.Predictions.load),
+    "predictions.safetensors": (
+        save({"logits": torch.tensor(LOGITS), "labels": torch.tensor(LABELS)}, {"surefoot": "{}"}),
+        sf.Predictions.load,
+    ),
+    "recipe.yaml": (yaml.safe_dump(RECIPE).encode(), Recipe.read),
+    "weights.safetensors": (save({"w": torch.zeros(2, 3)}), read_weights),
+    "weights.pth": (pickled(), read_weights),
+    "audit.json": (json.dumps(small_audits.audit()).encode(), read_numbers),
+}
+PLACES = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=6)
+EDITS = st.tuples(st.sampled_from(["change", "insert", "cut", "swap"]), PLACES)
+WORDS = st.sampled_from(
+    [b"-1", b"1e400", b"NaN", b"null", b"[]", b"{}", b"\x00", b"\xff", b"99999999999999999999", b"'", b"&a *a"]
+)
+
+
+def edited(whole: bytes, kind: str, places, word: bytes) -> bytes:
+    """Bytes that were changed, put in, cut off, or replaced by a word of another kind."""
+    content = bytearray(whole)
+    for share, value in places:
+        at = int(share * len(content)) if content else 0
+        if kind == "change" and content:
+            content[at] = value
+        elif kind == "insert":
+            content.insert(at, value)
+        elif kind == "cut":
+            del content[at:]
+        elif content:
+            content[at : at + value % 12] = word
+    return bytes(content)
+
+
+def walk(name: str, folder: Path, kind: str, places, word: bytes) -> None:
+    """Read one changed file; whatever is raised but a line of our own fails the test."""
+    whole, read = READERS[name]
+    path = folder / name
+    path.write_bytes(edited(whole, kind, places, word))
+    said = ""
+    try:
+        read(path)
+    except SurefootError as error:
+        said = str(error).strip()
+    assert "\n" not in said
+    assert len(said) < 2000
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_whole_file_is_read(name, tmp_path):
+    whole, read = READERS[name]
+    (tmp_path / name).write_bytes(whole)
+    assert read(tmp_path / name) is not None
+
+
+@pytest.mark.parametrize("name", READERS)
+@settings(max_examples=60, deadline=None, suppress_health_check=QUIET, derandomize=True, database=None)
+@given(edit=EDITS, word=WORDS)
+def test_a_changed_file_is_read_or_refused(name, tmp_path, edit, word):
+    walk(name, tmp_path, *edit, word)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("name", READERS)
+@settings(max_examples=20_000, deadline=None, suppress_health_check=QUIET, database=None)
+@given(edit=EDITS, word=WORDS)
+def test_very_many_changed_files(name, tmp_path, edit, word):
+    walk(name, tmp_path, *edit, word)
