@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format browser stress bench bench-corruptions clean
+.PHONY: help setup demo test check format browser docs package stress bench bench-corruptions clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,7 +16,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@echo "Installing into $(VENV) ..."
-	@$$(command -v uv || echo $(BIN)/uv) pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@$$(command -v uv || echo $(BIN)/uv) pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[dev,docs]'
 	@touch $@
 
 demo: $(READY) ## Train two models on digits, audit both, compare them, write the page
@@ -37,6 +37,9 @@ format: $(READY) ## Put the code into shape
 browser: ## Install Chromium where that is possible; the page's tests use it
 	@sh scripts/browser.sh
 
+docs: $(READY) ## The documentation site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 stress: $(READY) ## Repeated kills, launches and large sizes
 	$(BIN)/python -m pytest -m stress
 
@@ -48,4 +51,4 @@ bench-corruptions: $(READY) ## The corruptions beside a per-image loop, and all 
 	$(BIN)/python benchmarks/corruptions.py --copies 10000
 
 clean: ## Remove what was made
-	rm -rf $(VENV) surefoot-demo runs audits .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site dist surefoot-demo runs audits .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -178,4 +178,5 @@ class Calibrated(nn.Module):
         return self.calibrator.apply(self.model(images))
 
 
-Repair, load_repair = Calibrator, load_calibrator  # the former names, for one release
+Repair = Calibrator  # the former names, for one release
+load_repair = load_calibrator

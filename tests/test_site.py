@@ -1,0 +1,75 @@
+"""The documentation site: it builds without a warning, its search knows every public name, and its pages fetch nothing."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import surefoot as sf
+
+ROOT = Path(__file__).parent.parent
+FETCHED = re.compile(r"""(?:<(?:script|img|iframe|source)\b[^>]*\bsrc|<link\b[^>]*\bhref)=["']?(?:https?:)?//""", flags=re.I)
+PACKAGES = ["attacks", "calibration", "corruptions", "geometry", "objectives", "ood", "views"]
+SEARCHED = ["load_data", "cross_fit_temperature", "MaCSAugMix"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+def test_search_finds_every_public_name(site):
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    entries = {entry["location"]: entry["title"] for entry in index["docs"]}
+    separator = re.compile(index["config"]["separator"])
+    assert set(PACKAGES) < set(sf.__all__)
+    names = {f"surefoot.{name}": "surefoot" for name in sf.__all__ if name not in PACKAGES}
+    names |= {f"surefoot.{room}.{name}": room for room in PACKAGES for name in import_module(f"surefoot.{room}").__all__}
+    missing = [name for name, page in names.items() if f"api/{page}.html#{name}" not in entries]
+    assert missing == []
+    for name, page in names.items():
+        assert name.rpartition(".")[2] in separator.split(entries[f"api/{page}.html#{name}"]), name
+    assert all(f"surefoot.{room}" == entries[f"api/{room}.html"] for room in PACKAGES)
+
+
+def test_built_pages_fetch_nothing(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 30
+    assert FETCHED.search('<script async src="https://example.org/a.js">')
+    assert FETCHED.search("<link rel=stylesheet href=//example.org/a.css>")
+    for page in pages:
+        text = re.sub(r'<link rel="canonical"[^>]*>', "", page.read_text())
+        assert not FETCHED.search(text), page.name
+        assert 'class="mermaid"' not in text, page.name  # which the theme would fetch a script for
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//|@import", style.read_text()), style.name
+
+
+def test_search_from_disk_in_a_browser(site, browser):
+    """Start page and an API page open from disk without trouble, and search finds names there."""
+    troubles = []
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.set_default_timeout(60_000)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("request", lambda sent: None if sent.url.startswith(("file:", "data:", "blob:")) else troubles.append(sent.url))
+    page.goto((site / "index.html").as_uri())
+    page.locator("label.md-header__button[for=__search]").click()
+    for name in SEARCHED:
+        page.locator("input.md-search__input").fill(name)
+        page.locator("input.md-search__input").press("End")  # the theme looks at the field when a key goes up
+        page.wait_for_selector(f".md-search-result__link[href$='.{name}']", state="attached")  # maybe below "more on this page"
+    page.goto((site / "api" / "objectives.html").as_uri())
+    assert page.locator("h2[id='surefoot.objectives.MaCS']").is_visible()
+    page.close()
+    assert troubles == []
