@@ -15,7 +15,7 @@ CELLS = tuple(f"{name}/{severity}" for name in ("gaussian_noise", "fog") for sev
 
 
 def number(value, half=0.01):
-    return {"value": value, "low": value - half, "high": value + half}
+    return {"value": value, "low": value - half, "high": min(value + half, max(value, 1.0))}
 
 
 def audit(name="a", accuracy=0.9, ece=0.02, depth="quick", **corrupted):

@@ -399,7 +399,7 @@ def of_path(path: str) -> Metric:
 UNIT_RANGE = {
     *("accuracy", "top5", "ece", "adaptive_ece", "classwise_ece", "smooth_ece", "rms", "max_error", "auroc", "aurc"),
     *("ece_if_calibrated", "ece_before", "scaled_ece", "confidence", "precision", "coverage", "risk", "wanted_risk"),
-    *("clean_accuracy", "error", "robust_accuracy", "success_rate", "threshold"),
+    *("clean_accuracy", "error", "robust_accuracy", "success_rate"),
 }
 NOT_NEGATIVE = {"nll", "brier", "temperature", *COUNTS}
 
@@ -412,6 +412,8 @@ def range_of(path: str) -> tuple[float, float]:
         return 0.0, 1.0
     if name == "signed_error":
         return -1.0, 1.0
+    if name == "threshold":
+        return 0.0, 1.1  # which no confidence reaches: none can be promised
     return (0.0, math.inf) if name in NOT_NEGATIVE else (-math.inf, math.inf)
 
 

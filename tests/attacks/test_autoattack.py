@@ -206,6 +206,6 @@ def test_parity_image_by_image(robust, norm, eps):
     standing = net(found).argmax(1) == labels
     ours = evaluate(net, images, labels, AutoAttack(eps, norm, queries=50))
     left = ours.attacked.correct & ours.clean.correct
-    assert 20 < int(standing.sum()) < 90
+    assert 5 < int(standing.sum()) < 95
     assert int((left & ~standing).sum()) <= 1  # what only they broke
     assert int((left != standing).sum()) <= 2

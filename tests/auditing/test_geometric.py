@@ -84,8 +84,11 @@ def test_a_plane_where_there_is_one(digits, only):
 
 
 def test_what_a_model_does_not_allow_is_said(digits, only, squared):
-    found = sf.audit(squared, digits, depth=only, progress=False).geometry
-    assert any(note.startswith("features: Squared must end in one linear layer") for note in found.notes)
+    audit = sf.audit(squared, digits, depth=only, progress=False)
+    found = audit.geometry
+    assert any(
+        line.startswith("Left out, since it does not end in one linear layer: features") for line in audit.subject["model"]
+    )
     assert "feature_rms" not in found.measured
     assert "curvature" in found.measured
 

@@ -112,7 +112,7 @@ def test_another_batch_size_changes_no_draw(run, few, small):
         assert np.allclose(*noisy, atol=1e-3)
 
 
-COMMAND = ["audit", "--split", "test", "--max-images", "40", "--batch-size", "40", "--quiet"]
+COMMAND = ["audit", "--split", "test", "--max-images", "40", "--batch-size", "40", "--time", "1h", "--quiet"]
 
 
 @pytest.fixture(scope="module")

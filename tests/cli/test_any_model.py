@@ -1,6 +1,7 @@
 """Models and data as people have them, on the command line; what ships is compared with what was trained."""
 
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -90,7 +91,8 @@ def test_classes_and_shifts(surefoot, deployed, here, quicker):
 
 def test_what_ships_is_compared_with_what_was_trained(surefoot, run, here, quicker):
     """`export --quantise int8` makes a file, and `compare` audits it on the run's images."""
-    exported = surefoot("export", run.folder, "--quantise", "int8", "--output", "net-int8.onnx", "--json")
+    shutil.copytree(run.folder, here / "mine")  # an audit writes into it
+    exported = surefoot("export", "mine", "--quantise", "int8", "--output", "net-int8.onnx", "--json")
     assert exported.code == 0, exported.err
     made = json.loads(exported.out)
     assert made["agreement"] >= 0.9
@@ -105,12 +107,12 @@ def test_what_ships_is_compared_with_what_was_trained(surefoot, run, here, quick
     with torch.no_grad():
         share = (model(images).argmax(1) == run.model(images).argmax(1)).double().mean()
     assert float(share) == pytest.approx(made["agreement"])
-    done = surefoot("compare", run.folder, "net-int8.onnx", "--json")
+    done = surefoot("compare", "mine", "net-int8.onnx", "--json")
     assert done.code == 0, done.err
     differences = {item["name"]: item for item in json.loads(done.out)["differences"]}
     assert differences["calibration.accuracy"]["paired"]
     assert differences["corruptions.mean_accuracy"]["paired"]
-    refused = surefoot("compare", "net-int8.onnx", run.folder)
+    refused = surefoot("compare", "net-int8.onnx", "mine")
     assert "The first must be a run or an audit" in refused.err
-    wrong = surefoot("export", run.folder, "--quantise", "int4")
+    wrong = surefoot("export", "mine", "--quantise", "int4")
     assert "--quantise takes int8" in wrong.err

@@ -100,7 +100,10 @@ def test_a_time_budget_and_kept_batches(surefoot, folder, here):
         (["--set", "norm=l3"], "Unknown norm 'l3'. Did you mean 'l2'?"),
         (["--seconds", "0"], "seconds must be positive, got 0.0."),
         (["--mean", "0.5"], "--mean and --std are for --model and --import; a run knows its own."),
-        (["--model", "resnet18"], "Give a run folder, or --model with --checkpoint or --pretrained, or --import."),
+        (
+            ["--model", "resnet18"],
+            "Give a run folder or a model file, or --model with --checkpoint",
+        ),
     ],
 )
 def test_errors_are_one_line(surefoot, folder, arguments, message):

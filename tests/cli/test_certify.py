@@ -47,7 +47,10 @@ def test_the_table_and_the_json(surefoot, folder):
         (["--n", "0"], "n must be at least 1, got 0."),
         (["--radii", "0,x"], "--radii must be numbers of at least 0 with commas"),
         (["--std", "0.5"], "--mean and --std are for --model and --import"),
-        (["--model", "resnet18"], "Give a run folder, or --model with --checkpoint or --pretrained, or --import."),
+        (
+            ["--model", "resnet18"],
+            "Give a run folder or a model file, or --model with --checkpoint",
+        ),
     ],
 )
 def test_errors_are_one_line(surefoot, folder, arguments, message):

@@ -93,7 +93,7 @@ def test_what_onnx_cannot_take_is_one_line(surefoot, trained, here):
         (["r", "--temperature", "fit", "--fit-on", "train"], "--fit-on must not be train"),
         (["r", "--format", "onx"], "Unknown format 'onx'. Did you mean 'onnx'?"),
         (["r", "--output", "m.pth"], "output must be a file *.onnx, got 'm.pth'."),
-        ([], "Give a run folder, or --model with --checkpoint or --pretrained, or --import."),
+        ([], "Give a run folder or a model file, or --model with --checkpoint"),
         (["nowhere"], "No run folder at 'nowhere'."),
     ],
 )

@@ -85,7 +85,7 @@ def test_any_module(surefoot, here, folder, monkeypatch):
     assert json.loads(found.out)["calibration"]["accuracy"]["value"] == 1.0
     raw = json.loads(surefoot("audit", "--import", "my_net:build", *options, "--quiet").out)
     assert raw["calibration"]["accuracy"]["value"] == 0.5
-    assert [finding["name"] for finding in raw["preflight"]] == ["normalisation"]
+    assert [finding["name"] for finding in raw["preflight"]] == ["chance", "normalisation"]
     assert "must end in one linear layer" in surefoot("audit", "--import", "my_net:build", *options).err
     wrong = surefoot("audit", "--import", "my_net:classes", *options)
     assert wrong.code == 2

@@ -85,7 +85,7 @@ def test_bad_files(tmp_path):
     half, single = (tmp_path / "y.npz").read_bytes()[:300], (tmp_path / "z.npy").read_bytes()
     for content in (b"not a zip", b"", half, single):
         (tmp_path / "x.npz").write_bytes(content)
-        with pytest.raises(SurefootError, match="is not a .npz of plain arrays"):
+        with pytest.raises(SurefootError, match="is not an .npz of plain arrays"):
             sf.load_data(str(tmp_path / "x.npz"))
 
 

@@ -147,7 +147,7 @@ def test_splits_that_are_there(published: Published, monkeypatch: pytest.MonkeyP
 
 
 def test_two_splits_of_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datasets.load_dataset", lambda name, cache_dir: {"val": [1], "validation": [1]})
+    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: {"val": [1], "validation": [1]})
     with pytest.raises(SurefootError, match="two splits for validation: val, validation"):
         sf.load_data("hfds/x")
 

@@ -93,7 +93,7 @@ def test_what_cannot_be_exported(small, pictures, tmp_path, monkeypatch):
         export(small, pictures, tmp_path / "m.onnx", format="onx")
     with pytest.raises(SurefootError, match=r"output must be a file \*\.pt2"):
         export(small, pictures, tmp_path / "m.onnx", format="torch")
-    with pytest.raises(SurefootError, match="temperature must be positive, got 0"):
+    with pytest.raises(SurefootError, match="temperature must be positive and finite, got 0"):
         export(small, pictures, tmp_path / "m.onnx", temperature=0)
     ensemble = sf.objectives.RandomSelfEnsemble(noise_std=0.3, test_draws=2).predictor(small)
     with pytest.raises(SurefootError, match="draws at random when it predicts"):

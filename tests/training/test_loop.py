@@ -103,9 +103,9 @@ def test_validation_uses_the_predictor(digits):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"epochs": 0}, "epochs must be 1 to 1,000,000, got 0"),
         ({"batch_size": 1}, "batch_size must be at least 2, got 1"),
-        ({"learning_rate": -1.0}, "learning_rate must be positive, got -1.0"),
+        ({"learning_rate": -1.0}, "learning_rate must be positive and finite, got -1.0"),
         ({"momentum": 1.0}, "momentum must be at least 0 and below 1"),
         ({"momentum": 0.0}, "momentum must be positive for nesterov"),
         ({"weight_decay": -1.0}, "weight_decay must be at least 0"),

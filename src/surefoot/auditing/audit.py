@@ -147,8 +147,6 @@ def audit(
     check_model(model)
     data = load_data(data)  # which leaves alone what it gave
     about_model = list(getattr(model, "found", ()))
-    model, lines = with_classes(model, data.class_names, data.image_size, data.channels, classes)
-    about_model += lines
     for risk in risks:
         require(0 < risk < 1, "risks", "between 0 and 1", risk)
     check_folder(output)
@@ -158,14 +156,18 @@ def audit(
         raise SurefootError(f"The {split} split has no images.")
     check_groups(groups, len(images))
     check_provenance(provenance or {})
+    with global_seed(seed, "outputs"):  # the caller's own generator is left alone, whatever the model draws
+        model, lines = with_classes(model, data.class_names, data.image_size, data.channels, classes)
+    about_model += lines
     model = model.to(torch_device)
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data, class_names)
     if any(finding.name == PROBABILITIES for finding in findings):  # scored as what they are
         model = Normalised(model, 0.0, 1.0, data.channels, returns="probabilities")
     copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
-    batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
-    measured, left_out = possible_ones(measured, find_lacks(model, sample))
+    with global_seed(seed, "lacks"):
+        batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
+        measured, left_out = possible_ones(measured, find_lacks(model, sample))
     about_model += [*said, *left_out]
     for line in [*said, *left_out] if is_first() else ():
         logger.info("%s", line)

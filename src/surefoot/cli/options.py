@@ -27,7 +27,7 @@ Classes = Annotated[
     str | None,
     typer.Option(metavar="names|N,N,...|FILE", help="The model's output of each class [default: one to one, or by name]"),
 ]
-Timeout = Annotated[float | None, typer.Option(help="Seconds that cmd: and URL may take for a batch [default: 60]")]
+Timeout = Annotated[float | None, typer.Option(min=0.001, max=86400, help="Seconds of cmd: and URL for a batch [default: 60]")]
 Checkpoint = Annotated[Path | None, typer.Option(help="Weights for --model")]
 Pretrained = Annotated[
     str | None, typer.Option(metavar="[TAG]", help="Published weights for --model: the default ones, or those of a tag")

@@ -117,9 +117,7 @@ def load_labelled_folder(folder: Path, labels: Path, class_map: str | None = Non
 
 def load_listed_files(listed: Path, root: str | None, class_map: str | None = None) -> Collection:
     """A CSV of paths and labels that is the data set itself; paths are below `root`, or below the folder of the CSV."""
-    rows = read_rows(listed)
-    check_inside(rows, str(listed))
-    return load_table(rows, str(listed), Path(root) if root else listed.parent, class_map)
+    return load_table(read_rows(listed), str(listed), Path(root) if root else listed.parent, class_map)
 
 
 def columns_of(rows: list[dict[str, str]], name: str) -> tuple[str, str, str | None]:

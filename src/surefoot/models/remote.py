@@ -10,6 +10,7 @@ import base64
 import io
 import json
 import logging
+import math
 import selectors
 import shlex
 import subprocess
@@ -60,7 +61,7 @@ class Asked:
     def __post_init__(self) -> None:
         if self.sends not in SENDS:
             raise UnknownName("way to send pictures", self.sends, SENDS)
-        require(self.timeout > 0, "timeout", "positive", self.timeout)
+        require(0 < self.timeout < math.inf, "timeout", "positive and finite", self.timeout)
         require(self.retries >= 0, "retries", "at least 0", self.retries)
 
     def __getstate__(self) -> dict[str, Any]:
