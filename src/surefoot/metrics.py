@@ -399,9 +399,9 @@ def of_path(path: str) -> Metric:
 UNIT_RANGE = {
     *("accuracy", "top5", "ece", "adaptive_ece", "classwise_ece", "smooth_ece", "rms", "max_error", "auroc", "aurc"),
     *("ece_if_calibrated", "ece_before", "scaled_ece", "confidence", "precision", "coverage", "risk", "wanted_risk"),
-    *("clean_accuracy", "error", "robust_accuracy", "success_rate", "threshold"),
+    *("clean_accuracy", "error", "robust_accuracy", "success_rate"),
 }
-NOT_NEGATIVE = {"nll", "brier", "temperature", *COUNTS}
+NOT_NEGATIVE = {"nll", "brier", "temperature", "threshold", *COUNTS}  # a threshold above 1 is none
 
 
 def range_of(path: str) -> tuple[float, float]:
