@@ -40,6 +40,9 @@ browser: ## Install Chromium where that is possible; the page's tests use it
 docs: $(READY) ## The documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+package: $(READY) ## Wheel and sdist, checked and used as a newcomer would
+	@sh scripts/newcomer.sh $(BIN)/python
+
 stress: $(READY) ## Repeated kills, launches and large sizes
 	$(BIN)/python -m pytest -m stress
 

@@ -113,3 +113,14 @@ def test_unknown_names_suggest_the_nearest():
 def test_no_torch():
     code = "import surefoot.metrics, sys; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_threshold_that_cannot_be_promised_is_a_number_of_an_audit():
+    """It is written as 1.1, and a gate reads the file all the same."""
+    from surefoot.measurements.thresholds import NONE
+    from surefoot.metrics import range_of
+
+    low, high = range_of("thresholds.0.01.thresholds.0")
+    assert low == 0
+    assert low <= 1 < NONE <= high
+    assert range_of("thresholds.0.01.coverage") == (0.0, 1.0)

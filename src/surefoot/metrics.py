@@ -401,7 +401,7 @@ UNIT_RANGE = {
     *("ece_if_calibrated", "ece_before", "scaled_ece", "confidence", "precision", "coverage", "risk", "wanted_risk"),
     *("clean_accuracy", "error", "robust_accuracy", "success_rate"),
 }
-NOT_NEGATIVE = {"nll", "brier", "temperature", *COUNTS}
+NOT_NEGATIVE = {"nll", "brier", "temperature", "threshold", *COUNTS}  # a threshold above 1 is none
 
 
 def range_of(path: str) -> tuple[float, float]:
@@ -412,8 +412,6 @@ def range_of(path: str) -> tuple[float, float]:
         return 0.0, 1.0
     if name == "signed_error":
         return -1.0, 1.0
-    if name == "threshold":
-        return 0.0, 1.1  # which no confidence reaches: none can be promised
     return (0.0, math.inf) if name in NOT_NEGATIVE else (-math.inf, math.inf)
 
 

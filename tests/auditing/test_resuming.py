@@ -197,7 +197,7 @@ def streamed(tmp_path):
     return sf.load_data(tmp_path / "data", memory_gib=1e-6, workers=0)
 
 
-@pytest.mark.parametrize(("depth", "most"), [("quick", 3), ("full", 5)])
+@pytest.mark.parametrize(("depth", "most"), [("quick", 5), ("full", 7)])
 def test_how_often_a_picture_is_read(streamed, monkeypatch, depth, most):
     reads, read = Counter(), Pictures.__getitem__
 

@@ -15,7 +15,7 @@ from surefoot.models import loading
 def test_published_weights_are_not_given_a_new_head(monkeypatch):
     real = loading.build_module
     monkeypatch.setattr(loading, "build_module", lambda n, c, ch, _, **more: real(n, c, ch, False, **more))  # no download
-    with pytest.raises(SurefootError, match="The model has 1000 outputs, and the data have 10 classes: .* --classes"):
+    with pytest.raises(SurefootError, match="The model has 1000 outputs, and the data have 10 classes: .* .--classes"):
         find_target(None, ModelFlags(model="resnet18", pretrained="true", data="digits"), {})
 
 
