@@ -65,6 +65,9 @@ def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[
     for name in flag.given(stem=source.stem, checkpoint=source.checkpoint, pretrained=source.pretrained):
         if source.model is None:
             raise SurefootError(f"--{name} is for --model.")
+    for name in flag.given(timeout=source.timeout, sends=source.sends):
+        if not is_remote_model(str(target or source.model or "")):
+            raise SurefootError(f"--{name} is for models that are commands (cmd:) or addresses.")
     normalisation = source.normalisation()
     if target is not None and is_model(str(target)):
         return from_name(str(target), None, False, source, data_options, normalisation)
