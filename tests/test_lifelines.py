@@ -14,8 +14,9 @@ from surefoot.lifelines import PARENT, Ended, end_with_parent, ended_by_signals,
 
 CHILD = "import time; from surefoot.lifelines import end_with_parent; assert end_with_parent(); time.sleep(60)"
 PARENT_SCRIPT = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
 from surefoot.lifelines import for_child
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background has it ignored
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], env=for_child(os.environ))
 print(child.pid, flush=True)
 time.sleep(60)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -157,16 +158,18 @@ DEPTH = Depth(
 
 
 @pytest.fixture(scope="module")
-def folder(run, digits):
-    """The run's folder with its audit, and folders of new pictures beside it."""
-    sf.audit(run.predictor, digits, depth=DEPTH, calibrate_on="calibration", output=run.folder, progress=False)
+def folder(run, digits, tmp_path_factory):
+    """A copy of the run's folder with its audit, and folders of new pictures beside it."""
+    mine = tmp_path_factory.mktemp("monitored") / "run"
+    shutil.copytree(run.folder, mine)
+    sf.audit(run.predictor, digits, depth=DEPTH, calibrate_on="calibration", output=mine, progress=False)
     pictures = {"same": digits.test.images, "noise": torch.randint(0, 255, (60, 3, 32, 32), dtype=torch.uint8)}
     for name, images in pictures.items():
-        place = run.folder.parent / name
+        place = mine.parent / name
         place.mkdir(exist_ok=True)
         for number, image in enumerate(images):
             Image.fromarray(image.permute(1, 2, 0).numpy()).save(place / f"{number:03}.png")
-    return run.folder
+    return mine
 
 
 def test_the_audited_pictures_themselves_and_noise(folder):
