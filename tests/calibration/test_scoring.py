@@ -456,6 +456,16 @@ def test_an_interval_contains_its_estimate_also_where_all_draws_are_beside_it():
     assert (found.low, found.high) == pytest.approx((0.105, 0.4))
 
 
+def test_no_interval_of_a_gap_goes_above_one():
+    """A bin of two sure mistakes: its gap may be doubled by the test that is inverted, and is a share all the same."""
+    sure = torch.tensor([[0.9, 0.1]] * 2 + [[0.6, 0.4]] * 60)
+    labels = torch.tensor([1, 1] + [0, 0, 0, 1, 1] * 12)
+    found = scores(Predictions.from_probabilities(sure, labels), intervals=200)
+    assert found.max_error == pytest.approx(0.9)
+    for name in ("max_error", "rms", "ece", "adaptive_ece", "debiased_ece"):
+        assert getattr(found, name).high <= 1, name
+
+
 def test_the_interval_of_a_norm_by_hand():
     """One gap far above its noise: 1.96 deviations to each side. Gaps that may be noise alone: one side has all of the 5 %."""
     noise = np.random.default_rng(0).standard_normal((4000, 400))

@@ -186,7 +186,7 @@ def interval_of(name: str, value: float, draws: Values, per_image: PerImage) -> 
         gaps, drawn = per_image.reliability.gaps, draws["gaps"]
     shares = per_image.reliability.shares
     interval = norm_estimate(gaps, drawn, lambda gaps: NORMS[name](gaps, shares))
-    return Estimate(value, min(interval.low, value), max(interval.high, value))
+    return Estimate(value, min(interval.low, value), max(min(interval.high, 1.0), value))  # no gap is above 1
 
 
 def check_names(predictions: Given | None, per_image: PerImage, names: Sequence[str], bins: int, draws: int) -> None:
