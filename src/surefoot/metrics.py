@@ -140,6 +140,7 @@ COUNTS: dict[str, Metric] = {
     "queries": amount("queries", DOWN, "how often an attack asked the model about an image, on average", 0),
     "certified_images": amount("certified images", NEITHER, "that were certified", 0),
     "relative": amount("step cost", DOWN, "time of a training step relative to cross-entropy (macs Tab. 9)", 2),
+    "epochs": amount("training cost", DOWN, "time of the whole training, in epochs of cross-entropy", 1),
     "milliseconds": amount("step", DOWN, "time of a training step", 1, "ms"),
 }
 

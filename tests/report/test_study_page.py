@@ -72,7 +72,7 @@ def test_what_robustness_costs():
     means = {"plain": (1, 60, 12, 74), "better": (3, 67, 3, 75), "worse": (2, 58, 8, 70), "unfinished": (2, 61, 5, None)}
     cells = {name: [None if value is None else {"mean": value} for value in row] for name, row in means.items()}
     table = {
-        "columns": [{"title": name, "name": name} for name in TRADE_OFF],
+        "columns": [{"title": name, "name": name} for name in ("cost.relative", *TRADE_OFF)],
         "rows": [{"key": [name], "cells": row} for name, row in cells.items()],
     }
     (drawn,) = trade_off_of(table)
@@ -82,7 +82,21 @@ def test_what_robustness_costs():
     assert (points["x"], points["y"]) == ([1, 3, 2], [60, 67, 58])
     assert points["marker"]["color"] == [12, 3, 8]
     assert points["marker"]["size"] == [pytest.approx(10 + 18 * share) for share in (0.8, 1, 0)]
+    assert drawn.figure["layout"]["xaxis"]["title"]["text"] == "cost of a step, in steps of cross-entropy"
     assert trade_off_of({**table, "columns": [{"title": "a", "name": "a"}] * 4}) == []
+
+
+def test_what_robustness_costs_at_equal_training_time():
+    """Twice the epochs at the same cost of a step lie twice as far to the right."""
+    names = ("cost.relative", "cost.epochs", *TRADE_OFF)
+    means = {"20 epochs": (1, 20, 60, 12, 74), "40 epochs": (1, 40, 62, 14, 76)}
+    table = {
+        "columns": [{"title": name, "name": name} for name in names],
+        "rows": [{"key": [name], "cells": [{"mean": value} for value in row]} for name, row in means.items()],
+    }
+    (drawn,) = trade_off_of(table)
+    assert drawn.figure["data"][1]["x"] == [20, 40]
+    assert drawn.figure["layout"]["xaxis"]["title"]["text"] == "training time, in epochs of cross-entropy"
 
 
 def test_a_reader_saves_a_figure_as_svg(table, browser, tmp_path):

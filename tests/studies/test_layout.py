@@ -312,3 +312,13 @@ def test_rows_of_averages(tmp_path):
     assert (mine.difference.mean, mine.difference.count) == (pytest.approx(15), 1)
     with pytest.raises(SurefootError, match="Unknown average .an axis of the rows. 'modell'"):
         cells(tmp_path, table={**table, "average": "modell"})
+
+
+def test_the_cost_of_a_training_follows_from_that_of_a_step(tmp_path):
+    """A step of 1.5 over two epochs costs what three epochs of cross-entropy do."""
+    changes = {"measure": {"cost": {}}, "training": {"epochs": 2}, "table": {"columns": ["cost.relative", "cost.epochs"]}}
+    found, results = cells(tmp_path, **changes), Results(tmp_path / "results")
+    fill(found, results, "cost", lambda cell: {"relative": 1.5, "milliseconds": 10.0})
+    table = build_table(read_study(str(tmp_path / "tiny.yaml"), "smoke"), found, results)
+    assert {found[0].recipe.training["epochs"]} == {2}
+    assert [[entry.spread.mean for entry in row] for row in table.rows.values()] == [[1.5, 3.0]] * len(table.rows)

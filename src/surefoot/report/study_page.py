@@ -11,7 +11,11 @@ from .figures import Drawing, drawing, safe_json
 from .plots.corruptions import method_differences_figure, slopes_figure, trade_off_figure
 from .study_figures import figure_drawings
 
-TRADE_OFF = ("cost.relative", "corruptions.accuracy", "corruptions.ece", "clean.accuracy")
+COSTS = {
+    "cost.epochs": "training time, in epochs of cross-entropy",
+    "cost.relative": "cost of a step, in steps of cross-entropy",
+}
+TRADE_OFF = ("corruptions.accuracy", "corruptions.ece", "clean.accuracy")
 OWN_SCRIPTS = ("figures", "theme", "tables")
 
 
@@ -48,17 +52,18 @@ def write_study(path: str | Path, table: dict[str, Any]) -> Path:
 
 
 def trade_off_of(table: dict[str, Any]) -> list[Drawing]:
-    """What robustness costs, where a study measures the cost of a step beside accuracy and ECE under corruption."""
+    """What robustness costs, where a study has the cost of training beside accuracy and ECE under corruption."""
     names = [column["name"] for column in table["columns"]]
-    if not set(TRADE_OFF) <= set(names):
+    cost = next((name for name in COSTS if name in names), None)
+    if cost is None or not set(TRADE_OFF) <= set(names):
         return []
-    cells = {label(row["key"]): [row["cells"][names.index(name)] for name in TRADE_OFF] for row in table["rows"]}
+    cells = {label(row["key"]): [row["cells"][names.index(name)] for name in (cost, *TRADE_OFF)] for row in table["rows"]}
     points = {key: tuple(cell["mean"] for cell in own) for key, own in cells.items() if all(own)}
     said = (
-        "Up and left is better: accuracy under corruption against the cost of a training step. A light point is well calibrated"
+        f"Up and left is better: accuracy under corruption against {COSTS[cost]}. A light point is well calibrated"
         " under corruption, a large one accurate on clean images; on the dotted line none is both cheaper and better."
     )
-    return [drawing("trade-off", "What robustness costs", said, trade_off_figure(points))] if points else []
+    return [drawing("trade-off", "What robustness costs", said, trade_off_figure(points, COSTS[cost]))] if points else []
 
 
 def differences_of(table: dict[str, Any]) -> list[Drawing]:

@@ -156,10 +156,9 @@ def with_averages(by_key: dict[Key, dict[int, float]], axes: Sequence[str], over
 
 def collect(cells: Sequence[Cell], results: Results, axes: Sequence[str], name: str) -> dict[Key, dict[int, float]]:
     """The values of one metric: labels on the axes to seed to value, in the unit that is shown."""
-    label, _, metric = name.partition(".")
     out: dict[Key, dict[int, float]] = {}
     for cell in cells:
-        value = (results.metrics(cell, label) or {}).get(metric)
+        value = value_of(results, cell, name, None)
         if value is not None:
             out.setdefault(key_of(cell, axes), {})[cell.seed] = value * of_column(name).factor
     return out
@@ -167,8 +166,16 @@ def collect(cells: Sequence[Cell], results: Results, axes: Sequence[str], name: 
 
 def is_undefined(results: Results, cell: Cell, name: str) -> bool:
     """Whether a metric was measured and is no finite number."""
+    return value_of(results, cell, name, 0.0) is None
+
+
+def value_of(results: Results, cell: Cell, name: str, unmeasured: float | None) -> float | None:
+    """A metric of a cell. `cost.epochs`, what the whole training costs, follows from the cost of a step."""
     label, _, metric = name.partition(".")
-    return (results.metrics(cell, label) or {}).get(metric, 0.0) is None
+    measured = results.metrics(cell, label) or {}
+    if name == "cost.epochs" and (relative := measured.get("relative")) is not None:
+        return relative * cell.recipe.training["epochs"]
+    return measured.get(metric, unmeasured)
 
 
 def best_keys(by_key: dict[Key, dict[int, float]], axes: Sequence[str], metric: Metric) -> set[Key]:

@@ -81,14 +81,15 @@ def slopes_figure(lines: Sequence[tuple[str, str, float, str, float]], unit: str
     return figure
 
 
-def trade_off_figure(methods: Mapping[str, tuple[float, float, float, float]]) -> go.Figure:
-    """A point for each method: {name: (cost of a step, accuracy under corruption, ECE under corruption, clean accuracy)}.
+def trade_off_figure(methods: Mapping[str, tuple[float, float, float, float]], cost_title: str) -> go.Figure:
+    """A point for each method: {name: (cost, accuracy under corruption, ECE under corruption, clean accuracy)}.
 
     Colour is ECE, size is clean accuracy. The line joins the methods that none beats at the same cost or less.
     """
-    figure = new_figure("cost of a step, in steps of cross-entropy", "accuracy under corruption, %", showlegend=False)
+    figure = new_figure(cost_title, "accuracy under corruption, %", showlegend=False)
     cost, worse, ece, clean = zip(*methods.values(), strict=True)
-    figure.update_xaxes(range=[min(cost) - 0.9, max(cost) + 0.6])  # room for the names
+    room = (max(cost) - min(cost)) / 3 or 1.0  # for the names
+    figure.update_xaxes(range=[min(cost) - room, max(cost) + 0.7 * room])
     best, frontier = -math.inf, list[tuple[float, float]]()
     for x, y in sorted(zip(cost, worse, strict=True), key=lambda point: (point[0], -point[1])):
         if y > best:
