@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from surefoot.files import read_json
+from surefoot.studies.cells import digest, identity
+from surefoot.training.recipes import Recipe
+
 DOCS = Path(__file__).parents[2] / "docs"
 TABLES = sorted(str(path.relative_to(DOCS)) for path in DOCS.glob("results/*/*.md"))
 
@@ -72,3 +76,11 @@ def test_the_command_beside_a_claim_shows_its_numbers(surefoot, here):
     for _, claim, number, *_, command in rows:
         if command != "`claims.py`":
             assert number.split(": ")[1] in shown[command.strip("`")], claim
+
+
+def test_every_committed_cell_has_the_name_of_its_recipe():
+    """A default that changes must not orphan a cell that was computed before."""
+    records = {path.stem: read_json("cell", path) for path in DOCS.glob("results/*/cells/*.json")}
+    named = {stem: digest(identity(Recipe.check(each["recipe"]), each["data_label"])) for stem, each in records.items()}
+    assert len(named) > 60
+    assert {stem: name for stem, name in named.items() if stem != name} == {}

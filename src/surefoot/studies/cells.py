@@ -23,9 +23,10 @@ from .engines import Measure
 from .schema import AXES, Figure, Study
 
 PLACE = ("root", "workers", "memory_gib", "download")  # where the data are and how they are read, not what they are
-FIRST_DEFAULTS: dict[str, dict[str, Any]] = {
-    "macs-augmix": {"batch_norm": "apart"}
-}  # that have changed since; names keep to them
+FIRST_DEFAULTS: dict[str, dict[str, Any]] = {  # that have changed since; names keep to them
+    "macs-augmix": {"batch_norm": "apart"},
+    "surefoot": {"consistency_weight": 1.0, "smoothing": 0.0},
+}
 Labels = dict[str, Any]
 
 
