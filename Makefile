@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format browser docs package stress bench bench-corruptions clean
+.PHONY: help setup demo test check format browser docs package tutorials stress bench bench-corruptions clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,6 +52,9 @@ bench: $(READY) ## Every benchmark, as ratios
 bench-corruptions: $(READY) ## The corruptions beside a per-image loop, and all 95 copies of 10,000 images
 	$(BIN)/python benchmarks/corruptions.py
 	$(BIN)/python benchmarks/corruptions.py --copies 10000
+
+tutorials: $(READY) ## Run the tutorials and write their outputs into them
+	$(BIN)/python scripts/tutorials.py
 
 clean: ## Remove what was made
 	rm -rf $(VENV) site dist surefoot-demo runs audits .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Pages of the site that are not in docs/: an API page for every public package, and documents of the repository.
+"""Pages of the site that are not Markdown in docs/: an API page for every public package, adopted documents, tutorials.
 
 A hook of MkDocs (`hooks` in mkdocs.yml). Links between documents are written for the repository and turned here.
 """
@@ -6,9 +6,11 @@ A hook of MkDocs (`hooks` in mkdocs.yml). Links between documents are written fo
 from __future__ import annotations
 
 import ast
+import json
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -19,6 +21,7 @@ PACKAGE = ROOT / "src" / "surefoot"
 ADOPTED = {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "reporting.md", "CHANGELOG.md": "changes.md"}
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if path.is_file())
 ADOPTED |= {f"examples/{name}": f"examples/{name}" for name in EXAMPLES}
+NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 SOURCES = {page: source for source, page in ADOPTED.items()}
 LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
 
@@ -57,10 +60,34 @@ def entries(package: str, names: list[str]) -> str:
     return "".join(f"\n::: {package}.{name}\n" for name in names)
 
 
+def tutorial(path: Path) -> str:
+    """The Markdown of a notebook: its cells and, below each, what it gave (`scripts/tutorials.py` runs them)."""
+    parts = []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts += [shown(output) for output in cell.get("outputs", ())]
+    download = f'<a href="{path.name}" download>This page is a notebook: download it.</a>'
+    return "\n\n".join([*parts, download]) + "\n"
+
+
+def shown(output: dict[str, Any]) -> str:
+    """An output as Markdown: a picture, a table, or text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        return f'<img alt="The picture that the cell shows" src="data:image/png;base64,{"".join(data["image/png"]).strip()}">'
+    if "text/html" in data:
+        lines = "".join(data["text/html"]).splitlines()
+        return f'<div class="md-typeset__table" markdown="0">{"".join(line.strip() for line in lines)}</div>'
+    return "```text\n" + "".join(data["text/plain"] if data else output["text"]).rstrip() + "\n```"
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made here and those that are adopted."""
     for place, text in api_pages().items():
         files.append(File.generated(config, place, content=text))
+    for path in NOTEBOOKS:
+        files.append(File.generated(config, f"tutorials/{path.stem}.md", content=tutorial(path)))
     for source, place in ADOPTED.items():
         files.append(File.generated(config, place, content=(ROOT / source).read_text()))
     return files
@@ -74,6 +101,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     def turned(found: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[2]))
         place = ADOPTED.get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else None)
+        place = re.sub(r"^(tutorials/.*)\.ipynb$", r"\1.md", place) if place else None
         return found[0] if place is None else f"{found[1]}{posixpath.relpath(place, posixpath.dirname(here))}{found[3]}"
 
     return LINK.sub(turned, markdown)

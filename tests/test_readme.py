@@ -14,6 +14,7 @@ from surefoot.files import read_tensors
 from surefoot.objectives.methods import OBJECTIVES
 
 ROOT = Path(__file__).parent.parent
+USE = r"surefoot ([a-z]+(?: (?:run|show|figure|list|status)\b)?)([^\n`|#]*)"  # a command, and what it is given
 
 
 def blocks(document: str, language: str) -> Iterator[str]:
@@ -28,7 +29,9 @@ def run_snippets(document):
         exec(compile(snippet, document, "exec"), {"__name__": "snippet"})
 
 
-@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/calibration.md", "docs/strange-pictures.md"])
+@pytest.mark.parametrize(
+    "document", ["CONTRIBUTING.md", "docs/audit-your-model.md", "docs/calibration.md", "docs/strange-pictures.md"]
+)
 def test_snippets_of_other_documents_run(document, here, quicker):
     run_snippets(document)
 
@@ -96,6 +99,18 @@ def test_the_gate_of_the_documents_audits_every_test_image(here):
         for number in range(10):
             Image.new("RGB", (16, 16), (20 * number, 0, 0)).save(folder / f"{number}.png")
     assert len(sf.load_data(data).test) == 20
+
+
+def test_flags_that_documents_give_a_command_exist(surefoot):
+    """Every `surefoot COMMAND --flag` in a block or a sentence of a document."""
+    given = {}
+    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for command, rest in re.findall(USE, document.read_text()):
+            given.setdefault(command, set()).update(re.findall(r"(--[a-z-]+)", rest))
+    assert "--predictions" in given["audit"]
+    for command, flags in given.items():
+        shown = surefoot(*command.split(), "--help").out if flags else ""
+        assert [flag for flag in sorted(flags) if flag not in shown] == [], command
 
 
 def test_files_that_documents_link_to_exist():
