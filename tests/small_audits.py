@@ -29,7 +29,7 @@ def audit(name="a", accuracy=0.9, ece=0.02, depth="quick", **corrupted):
     mean = sum(cell["accuracy"]["value"] for cell in cells) / len(cells)
     return copy.deepcopy(
         {
-            "schema": 2,
+            "schema": 3,
             "subject": {
                 "name": name, "data": {"name": "digits"}, "split": "test", "images": 200, "depth": depth, "seed": 0,
                 "classes": ["0", "1", "2"],

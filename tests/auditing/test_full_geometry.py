@@ -3,6 +3,7 @@
 import pytest
 
 import surefoot as sf
+from audit_schema import faults
 from surefoot.auditing.depths import DEPTHS, Depth, deeper, deepest, geometry
 from surefoot.auditing.naming import numbers_in
 from surefoot.metrics import of_path
@@ -47,6 +48,10 @@ def test_every_number_has_its_facts(audit):
     paths = numbers_in(audit.to_dict())
     assert len(paths) > 100
     assert all(of_path(path).meaning for path in paths)
+
+
+def test_the_audit_keeps_to_its_schema(audit):
+    assert faults(audit.to_dict()) == []
 
 
 def test_certificates_and_the_hessian(audit):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import surefoot as sf
+from audit_schema import faults
 from surefoot.auditing.depths import DEPTHS, Depth
 from surefoot.auditing.table import conditions_in, read_table, write_table
 from surefoot.errors import NotFound, UnknownName
@@ -46,6 +47,10 @@ def frame(folder):
 @pytest.fixture(scope="module")
 def audit(folder):
     return json.loads((folder / "audit.json").read_text())
+
+
+def test_a_standard_audit_keeps_to_its_schema(audit):
+    assert faults(audit) == []
 
 
 def binned(confidence, correct):

@@ -57,14 +57,14 @@ def test_eighty_columns_cut_nothing(surefoot, audits, monkeypatch):
         (["a", "empty"], "'empty' holds no audit.json and is no run folder."),
         (["a", "run"], "'run' has no audit yet: surefoot audit run makes it, or pass --audit."),
         (["a", "b", "--depth", "full"], "--depth is for --audit."),
-        (["a", "old"], "has schema 1, and this version reads 2."),
+        (["a", "old"], "has schema 0, and this version reads 1 to 3."),
     ],
 )
 def test_errors_are_one_line(surefoot, audits, arguments, message):
     (audits / "empty").mkdir()
     (audits / "run").mkdir()
     (audits / "run" / "recipe.yaml").write_text("")
-    small.write(audits / "old", {"schema": 1})
+    small.write(audits / "old", {"schema": 0})
     found = surefoot("compare", *arguments)
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert message in found.err

@@ -42,19 +42,19 @@ def test_a_baseline_is_looked_for_beside_the_rules_and_then_from_here(surefoot, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Give --rules FILE or --rule 'NAME < NUMBER'."),
+        ([], "Give --rules FILE, --rule 'NAME < NUMBER' or --baseline FILE."),
         (["--rules", "no.yaml"], "No rules at 'no.yaml'."),
         (["--rules", "bad.yaml"], "rules 'bad.yaml' are not valid YAML"),
         (["--rule", "eec < 1"], "Unknown number 'eec'. Did you mean 'ece'?"),
         (["--rule", "attacks.pgd-strong.success_rate < 1"], "surefoot audit --depth standard does."),
         (["--rule", "no worse than none.json"], "No audit at 'none.json'."),
-        (["--rule", "no worse than old.json"], "has schema 1, and this version reads 2."),
+        (["--rule", "no worse than old.json"], "has schema 0, and this version reads 1 to 3."),
         (["--rule", "ece < 1", "--format", "xml"], "Unknown format 'xml'."),
     ],
 )
 def test_errors_are_one_line_and_exit_2(surefoot, folder, here, arguments, message):
     (here / "bad.yaml").write_text("- [")
-    (here / "old.json").write_text(json.dumps({"schema": 1}))
+    (here / "old.json").write_text(json.dumps({"schema": 0}))
     found = surefoot("gate", "a", *arguments)
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert message in found.err

@@ -175,7 +175,7 @@ def made_up(name: str = "mine", classes: tuple[str, ...] = ("cat", "dog"), **mor
     condition = {"accuracy": number(0.7), "ece": number(0.1), "nll": number(0.9), "rms": number(0.1)}
     after = {**scores(), "ece": number(0.007), "nll": number(0.3)}
     return {
-        "schema": 2,
+        "schema": 3,
         "subject": {
             "name": name,
             "data": {"name": "digits", "root": None, "seed": 0},

@@ -189,7 +189,7 @@ def test_reading(tmp_path, found):
         read_audit(tmp_path)
     points = found.pop("points")
     (tmp_path / "audit.json").write_text(json.dumps({**found, "schema": 99}))
-    with pytest.raises(SurefootError, match="has schema 99, and this version reads 2"):
+    with pytest.raises(SurefootError, match="has schema 99, and this version reads 1 to 3"):
         read_audit(tmp_path)
     (tmp_path / "audit.json").write_text(json.dumps(found))
     (tmp_path / "audit-data").mkdir()

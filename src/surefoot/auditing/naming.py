@@ -14,8 +14,9 @@ from ..errors import SurefootError, UnknownName, shown, suggestion
 from ..metrics import ENDS, NEITHER, facts, of_path, range_of
 from ..schemas import parse_number
 from .frames import Words, leaves
+from .migration import migrate
 
-SCHEMA = 2  # of `audit.json`
+SUBJECT: dict[str, type] = {"name": str, "data": dict, "split": str, "classes": list}  # what every audit says of itself
 SLIP = 1e-6  # of sums in single precision
 PROMISED = ("coverage", "set_size", "risk", "answered")
 CONDITIONS = "promises.conditions."
@@ -39,16 +40,13 @@ def numbers_in(audit: Mapping[str, Any]) -> dict[str, Number]:
 
 
 def check_audit(path: str | Path, content: Any) -> dict[str, Any]:
-    """The content of an `audit.json`, if this version reads it and its numbers can be what they are called."""
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if schema != SCHEMA:
-        raise SurefootError(f"'{path}' has schema {shown(schema)}, and this version reads {SCHEMA}.")
-    subject = content["subject"] if isinstance(content.get("subject"), dict) else {}
-    kinds = {"name": str, "data": dict, "split": str, "classes": list}
-    wrong = next((name for name, kind in kinds.items() if not isinstance(subject.get(name), kind)), None)
+    """The content of an `audit.json` in today's schema, if it can be read and its numbers can be what they are called."""
+    audit = migrate(path, content)
+    subject = audit["subject"] if isinstance(audit.get("subject"), dict) else {}
+    wrong = next((name for name, kind in SUBJECT.items() if not isinstance(subject.get(name), kind)), None)
     if wrong is not None:
         raise SurefootError(f"'{path}' does not say what it is of: subject.{wrong} is missing.")
-    for words, *ends in leaves(measured(content)):
+    for words, *ends in leaves(measured(audit)):
         name = ".".join(words)
         low, high = range_of(name)
         for end in ends:
@@ -57,7 +55,7 @@ def check_audit(path: str | Path, content: Any) -> dict[str, Any]:
                 raise SurefootError(f"'{path}': {name} must be {in_words(low, high)}, got {shown(end)}.")
         if ends[1] is not None and ends[2] is not None and ends[1] > ends[2] + SLIP:
             raise SurefootError(f"'{path}': the interval of {name} ends before it begins, {ends[1]:g} to {ends[2]:g}.")
-    return dict(content)
+    return audit
 
 
 def in_words(low: float, high: float) -> str:

@@ -21,11 +21,11 @@ from ..measurements.thresholds import Threshold
 from ..models.preflight import Finding
 from ..plain import plain
 from ..types import Predictions
+from .migration import SCHEMA
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SCHEMA = 2
 AUDIT, DATA = "audit.json", "audit-data"
 
 
@@ -52,7 +52,7 @@ class PredictionsAudit:
     )
     subject: dict[str, Any]
     calibration: Scores
-    recognition: Recognition
+    recognition: Recognition | None = None  # None where an earlier version audited
     temperature: TemperatureScaling | None
     geometry: Geometry
     thresholds: tuple[Threshold, ...]

@@ -25,6 +25,7 @@ from ..ood.foreign import ForeignSet, opened_set
 from ..ood.known import load_known
 from ..storage import SUFFIXES, load_unlabelled
 from ..training.runs import Run, load_run
+from .migration import migrate
 from .monitoring import (
     FOREIGN,
     Alarm,
@@ -90,7 +91,7 @@ def monitor(
     folder = Path(run if audit is None else audit)
     if not (folder / AUDIT).is_file():
         raise SurefootError(f"'{folder}' has no {AUDIT}, which new pictures are compared with: surefoot audit writes it.")
-    audited = read_json("audit", folder / AUDIT)
+    audited = migrate(folder / AUDIT, read_json("audit", folder / AUDIT))
     reference = Reference.of(folder, audited)
     kept = read_tensors("audited features", folder / DATA / AUDITED) if (folder / DATA / AUDITED).is_file() else {}
     seen, head = read_seen(run, data, max_images, batch_size, device, allow_code, features="features" in kept)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..auditing.gating import FORMATS, judge, parse_rule, parse_rules
+from ..auditing.gating import FORMATS, Rule, judge, parse_rule, parse_rules
 from ..auditing.naming import check_audit
 from ..errors import SurefootError, UnknownName, printable
 from ..files import read_json, read_text, write_text
@@ -24,6 +24,9 @@ def gate(
     rule: Annotated[
         list[str] | None, typer.Option(help="A rule, such as 'ece < 0.03' or 'no worse than old.json by 0.01'; may be repeated")
     ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="An earlier audit: the same as --rule 'no worse than FILE'")
+    ] = None,
     cautious: Annotated[bool, typer.Option("--cautious", help="Judge by the worse end of every interval")] = False,
     format: Annotated[str, typer.Option(help=", ".join(FORMATS))] = "text",
     output: Annotated[Path | None, typer.Option(help="Write the outcome to this file too")] = None,
@@ -36,8 +39,10 @@ def gate(
     read = read_numbers(audit)
     wanted = [] if rules is None else parse_rules(read_yaml(rules))
     wanted += [parse_rule(text) for text in rule or ()]
+    if baseline is not None:
+        wanted.append(Rule(f"no worse than {baseline}", "", baseline=str(baseline.absolute())))
     if not wanted:
-        raise SurefootError("Give --rules FILE or --rule 'NAME < NUMBER'.")
+        raise SurefootError("Give --rules FILE, --rule 'NAME < NUMBER' or --baseline FILE.")
     beside = Path() if rules is None else rules.parent
     baselines = {one.baseline: read_numbers(baseline_at(one.baseline, beside)) for one in wanted if one.baseline}
     verdicts = judge(wanted, read, baselines, cautious=cautious)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..auditing.migration import migrate
 from ..errors import SurefootError, UnknownName
 from ..files import read_json, write_text
 from ..metrics import find
@@ -16,21 +17,11 @@ from .sections.base import models_of
 from .verdict import cards, headline
 from .words import change, few_percent, measure, percent, short, spoken
 
-if TYPE_CHECKING:
-    pass
-
-# Read an audit back as plain values.
-
-
-SCHEMA = 2
-
 
 def read_audit(folder: str | Path) -> dict[str, Any]:
     """The content of `audit.json`, with the points of its figures under "points"."""
     folder = Path(folder)
-    audit: dict[str, Any] = read_json("audit", folder / "audit.json")
-    if audit.get("schema") != SCHEMA:
-        raise SurefootError(f"'{folder / 'audit.json'}' has schema {audit.get('schema')}, and this version reads {SCHEMA}.")
+    audit = migrate(folder / "audit.json", read_json("audit", folder / "audit.json"))
     return {**audit, "points": read_json("audit data", folder / "audit-data" / "points.json")}
 
 
