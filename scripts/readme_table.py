@@ -12,9 +12,9 @@ MARK = "<!-- demo table: written by scripts/readme_table.py -->"
 def main() -> None:
     rows = json.load(sys.stdin)["table"]
     columns = list(next(iter(rows.values())))
-    lines = ["| objective | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    for name, row in rows.items():
-        lines.append(f"| {name} | " + " | ".join(cell(column, row[column]) for column in columns) + " |")
+    lines = ["| | " + " | ".join(rows) + " |", "|---|" + "---|" * len(rows)]
+    for column in columns:
+        lines.append(f"| {column} | " + " | ".join(cell(column, row[column]) for row in rows.values()) + " |")
     text = README.read_text()
     text = re.sub(re.escape(MARK) + r"(\n\|.*)*", lambda _: "\n".join([MARK, *lines]), text)
     README.write_text(text)
@@ -23,7 +23,7 @@ def main() -> None:
 def cell(column: str, number: dict[str, float]) -> str:
     scale, digits, unit = (1, 3, "") if column == "NLL" else (100, 1, " %")
     value, low, high = (f"{scale * number[key]:.{digits}f}" for key in ("value", "low", "high"))
-    return f"**{value}{unit}** ({low} to {high})"
+    return f"{value}{unit} ({low} to {high})"
 
 
 main()

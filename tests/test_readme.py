@@ -37,7 +37,7 @@ def test_snippets_of_other_documents_run(document, here, quicker):
 
 
 def test_readme_runs_and_python_and_the_command_give_bit_identical_weights(surefoot, here, quicker, monkeypatch):
-    """Every snippet and every command; the first of each train the same."""
+    """Every snippet and every command; the one that trains and the first command give the same."""
     lines = [line for block in blocks("README.md", "sh") for line in block.splitlines()]
     assert lines
     for name in ("python", "shell"):
@@ -54,18 +54,18 @@ def test_readme_runs_and_python_and_the_command_give_bit_identical_weights(suref
     assert (python / "recipe.yaml").read_text() == (shell / "recipe.yaml").read_text()
 
 
-def test_every_command_is_in_the_readme():
+def test_every_command_is_in_the_documents():
     from surefoot.cli.main import COMMANDS
 
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs" / "commands.md").read_text()
     assert all(f"`surefoot {name}`" in text for name in COMMANDS)
 
 
-def test_json_and_quiet_are_where_the_readme_says(surefoot):
+def test_json_and_quiet_are_where_the_documents_say(surefoot):
     from surefoot.cli.main import COMMANDS
 
-    text = (ROOT / "README.md").read_text()
-    assert "(`gate`, `table` and the tables of `study` have `--format` instead, `corrupt` writes files alone)" in text
+    text = " ".join((ROOT / "docs" / "commands.md").read_text().split())
+    assert "`gate`, `table` and the tables of `study` have `--format` instead, and `corrupt` writes files alone" in text
     assert "`list` and `doctor` have no `--quiet`" in text
     shown = {name: surefoot(name, "--help").out for name in COMMANDS if name != "study"}
     assert [name for name in shown if "--json" not in shown[name]] == ["table", "gate", "corrupt"]
