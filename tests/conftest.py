@@ -52,11 +52,11 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 
 @pytest.fixture(scope="session")
 def run(digits: Dataset, once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Three epochs of cross-entropy on digits, with its folder, which is this process's own."""
+    """Six epochs of cross-entropy on digits, with its folder, which is this process's own."""
 
     def fit(folder: Path) -> Run:
-        model = sf.load_model("small-resnet", data=digits, seed=0)
-        return sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=3, seed=0, output=folder, progress=False)
+        model = sf.load_model("tiny-resnet", data=digits, seed=0)
+        return sf.fit(model, sf.objectives.CrossEntropy(), digits, epochs=6, seed=0, output=folder, progress=False)
 
     own = tmp_path_factory.mktemp("runs") / "ce"
     shutil.copytree(once("ce", fit), own)

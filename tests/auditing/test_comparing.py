@@ -346,7 +346,7 @@ def test_scores_of_a_real_audit_are_its_own(digits, tmp_path):
         },
     )
     data = replace(digits, test=sf.load_data("digits", max_images=60).test)
-    found = sf.audit(sf.load_model("small-resnet", data=digits, seed=0), data, depth=depth, output=tmp_path, progress=False)
+    found = sf.audit(sf.load_model("tiny-resnet", data=digits, seed=0), data, depth=depth, output=tmp_path, progress=False)
     same = compare([tmp_path, tmp_path])
     assert not any(item.real for item in same.differences)
     assert all(item.paired for item in same.differences)

@@ -77,7 +77,7 @@ def test_curvature_is_computed_once_where_it_is_measured(audit):
 
 
 def test_a_plane_where_there_is_one(digits, only):
-    model = sf.load_model("small-resnet", data=digits, feature_dim=2, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, feature_dim=2, seed=0)
     plane = sf.audit(model, digits, depth=only, progress=False).figures["geometry"]["plane"]
     assert len(plane["plane"]["features"][0]) == 2
     assert len(plane["path"]["features"]) > 1

@@ -77,7 +77,7 @@ def test_an_unfinished_audit_with_other_options_is_refused(run, few, small, tmp_
     monkeypatch.setattr(passes, "keep", keep)
     with pytest.raises(SurefootError, match=r"unfinished audit with another seed \(0 there, 1 now\)"):
         sf.audit(run.predictor, few, depth=small, seed=1, output=tmp_path, progress=False)
-    other = sf.load_model("small-resnet", data=few, seed=1)
+    other = sf.load_model("tiny-resnet", data=few, seed=1)
     with pytest.raises(SurefootError, match="another weights"):
         sf.audit(other, few, depth=small, output=tmp_path, progress=False)
     assert sf.audit(run.predictor, few, depth=small, seed=1, output=tmp_path, overwrite=True, progress=False)

@@ -101,7 +101,7 @@ def test_train_audit_and_json(surefoot, here):
     assert "Did you mean 'test'" in surefoot("audit", "r", "--split", "tset").err
     assert "holds another recipe's run" in surefoot("train", *few, "--epochs", 2).err
     assert "is finished already" in surefoot("train", *few).err
-    checkpoint = ["--model", "small-resnet", "--checkpoint", "r/model.safetensors", "--data", "digits"]
+    checkpoint = ["--model", "tiny-resnet", "--checkpoint", "r/model.safetensors", "--data", "digits"]
     again = json.loads(surefoot("audit", *checkpoint, "--json", "--split", "validation").out)
     assert again["calibration"] == printed["calibration"]
 
@@ -126,7 +126,7 @@ def test_ones_own_objective(surefoot, here):
         "        super().__init__(gamma)\n        self.odd = odd\n"
     )
     arguments = ["train", "--objective", "my_method:Mine", "--set", "objective.odd=7", "--epochs", "1", "--output", "r"]
-    arguments += ["--fraction", "0.2"]
+    arguments += ["--model", "tiny-resnet", "--fraction", "0.2"]
     done = subprocess.run([sys.executable, "-m", "surefoot", *arguments], capture_output=True, text=True, cwd=here)
     assert done.returncode == 0, done.stderr
     written = yaml.safe_load((here / "r" / "recipe.yaml").read_text())["objective"]
@@ -164,7 +164,7 @@ def test_a_folder_that_is_nearly_named(surefoot, here):
 
 
 def test_quiet_is_quiet_about_one_epoch(here):
-    arguments = ["train", "--epochs", "1", "--set", "data.fraction=0.2", "--output", "r", "--quiet"]
+    arguments = ["train", "--model", "tiny-resnet", "--epochs", "1", "--fraction", "0.2", "--output", "r", "--quiet"]
     done = subprocess.run([sys.executable, "-m", "surefoot", *arguments], capture_output=True, text=True, cwd=here)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -177,9 +177,10 @@ def test_doctor(surefoot, monkeypatch):
 
 
 def test_demo(surefoot, here, monkeypatch):
-    """On a fifth of the digits."""
-    few, check = {"name": "digits", "fraction": 0.2, "max_images": 60}, Recipe.check
-    monkeypatch.setattr(Recipe, "check", lambda given, *more, **options: check({**given, "data": few}, *more, **options))
+    """With a tiny net on a fifth of the digits."""
+    few = {"data": {"name": "digits", "fraction": 0.2, "max_images": 60}, "model": "tiny-resnet"}
+    check = Recipe.check
+    monkeypatch.setattr(Recipe, "check", lambda given, *more, **options: check({**given, **few}, *more, **options))
     found = surefoot("demo", "--epochs", 1, "--output", "d")
     assert found.code == 0
     assert "macs is" in found.out
@@ -194,7 +195,7 @@ def test_demo(surefoot, here, monkeypatch):
 
 def test_a_foreign_checkpoint_that_does_not_fit(surefoot, here):
     write_tensors(here / "w.safetensors", {"fc.weight": torch.zeros(3, 3)})
-    found = surefoot("audit", "--model", "small-resnet", "--checkpoint", "w.safetensors", "--data", "digits")
+    found = surefoot("audit", "--model", "tiny-resnet", "--checkpoint", "w.safetensors", "--data", "digits")
     assert found.code == 2
     assert "does not fit the model" in found.err
     assert sorted(p.name for p in here.iterdir()) == ["w.safetensors"]

@@ -68,7 +68,7 @@ def test_a_view_from_python_is_named_in_the_recipe(digits, tmp_path):
     def dimmed(images, generator=None):
         return 0.5 * images
 
-    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, seed=0)
     sf.fit(model, sf.objectives.MaCS(view=dimmed), digits, epochs=1, output=tmp_path / "r", progress=False)
     section = yaml.safe_load((tmp_path / "r" / "recipe.yaml").read_text())["objective"]
     assert section["view"].startswith("python:")

@@ -10,7 +10,7 @@ from surefoot.cli.study import command_of
 TINY = {
     "title": "Tiny",
     "methods": {"cross-entropy": "cross-entropy", "focal": "focal"},
-    "models": {"small-resnet": "small-resnet"},
+    "models": {"tiny-resnet": "tiny-resnet"},
     "data": {"digits": {"name": "digits", "fraction": 0.2, "max_images": 60}},
     "seeds": 2,
     "training": {"epochs": 1, "batch_size": 64},
@@ -115,7 +115,7 @@ def test_a_misspelt_column_and_a_part_without_its_baseline(surefoot, here):
     assert "No cell has clean.eec (did you mean clean.ece?)." in shown
     assert "| mine | 2 | " in shown  # two paired seeds
     assert "| cross-entropy |" not in shown
-    assert "Setting: data digits (fraction 0.2, max images 60), model small-resnet, 1 epoch." in shown
+    assert "Setting: data digits (fraction 0.2, max images 60), model tiny-resnet, 1 epoch." in shown
 
 
 def test_hyperparameters(surefoot, here):

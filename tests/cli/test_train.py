@@ -3,7 +3,7 @@
 
 def test_the_american_spelling(surefoot, here):
     """As a flag, an option, in a recipe and in Python; both at once is one too many."""
-    common = ("train", "--data", "digits", "--model", "small-resnet", "--epochs", 1, "--fraction", 0.2, "--quiet")
+    common = ("train", "--data", "digits", "--model", "tiny-resnet", "--epochs", 1, "--fraction", 0.2, "--quiet")
     flagged = surefoot(*common, "--optimizer", "adam", "--learning-rate", "0.001", "--output", "flag")
     assert flagged.code == 0, flagged.err
     text = (here / "flag" / "recipe.yaml").read_text()

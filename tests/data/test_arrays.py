@@ -23,7 +23,7 @@ def test_shapes(tmp_path, images, channels, expected):
     assert (data.channels, data.image_size, data.num_classes) == (expected, (20, 24), 4)
     first = data.test.indices[0]
     assert np.array_equal(data.test.images[0, 0].numpy(), images[first, ..., 0])
-    model = sf.load_model("small-resnet", data=data, seed=0)
+    model = sf.load_model("tiny-resnet", data=data, seed=0)
     assert model(next(data.test.batches(2)).images).shape == (2, 4)
 
 
@@ -91,7 +91,7 @@ def test_bad_files(tmp_path):
 
 def test_training_on_it(tmp_path, images):
     data = sf.load_data(save(tmp_path / "x.npz", images=images, labels=np.arange(60) % 4))
-    model = sf.load_model("small-resnet", data=data, seed=0)
+    model = sf.load_model("tiny-resnet", data=data, seed=0)
     done = sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=8, progress=False)
     assert torch.isfinite(done.model.head.weight).all()
 

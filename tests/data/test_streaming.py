@@ -43,7 +43,7 @@ def test_bad_images(class_folders, workers):
 def test_training_and_auditing_from_a_stream_equal_memory(class_folders, quicker):
     def train(**options):
         data = sf.load_data(str(class_folders), **options)
-        model = sf.load_model("small-resnet", data=data, seed=0)
+        model = sf.load_model("tiny-resnet", data=data, seed=0)
         done = sf.fit(model, sf.objectives.CrossEntropy(), data, epochs=1, batch_size=16, progress=False)
         return done.model.head.weight, sf.audit(done.predictor, data, progress=False).to_dict()["corruptions"]
 

@@ -162,7 +162,7 @@ def test_a_product_of_two_activations_is_curved(points):
 def test_residual_nets_with_constants_are_piecewise_linear():
     import surefoot as sf
 
-    net = sf.load_model("small-resnet", num_classes=3, image_size=8, seed=0)
+    net = sf.load_model("tiny-resnet", num_classes=3, image_size=8, seed=0)
     assert exact_hessian_trace(net, torch.rand(1, 3, 8, 8)).method == "exact"
 
 

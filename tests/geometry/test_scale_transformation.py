@@ -48,7 +48,7 @@ def test_a_layer_before_the_features_is_needed(images):
             net[1].weight.mul_(1e-6)  # where a smooth activation looks linear
         with pytest.raises(SurefootError, match=f"after its last layer '1' there is {name}"):
             scale_transformed(net, images, 2.0)
-    residual = sf.load_model("small-resnet", num_classes=4, image_size=16, seed=0)
+    residual = sf.load_model("tiny-resnet", num_classes=4, image_size=16, seed=0)
     with pytest.raises(SurefootError, match="do not scale with its last layer"):
         scale_transformed(residual, images, 2.0)
     with pytest.raises(SurefootError, match="factor must be positive"):
@@ -57,7 +57,7 @@ def test_a_layer_before_the_features_is_needed(images):
 
 def test_the_papers_net_qualifies(images):
     """ResNet-18 with a linear layer before the softmax layer: that layer is all that is scaled, whatever comes before."""
-    net = sf.load_model("small-resnet", num_classes=4, image_size=16, seed=0, feature_dim=5)
+    net = sf.load_model("tiny-resnet", num_classes=4, image_size=16, seed=0, feature_dim=5)
     other = scale_transformed(net, images, 3.0)
     torch.testing.assert_close(other.eval()(images), 3 * net.eval()(images), rtol=1e-4, atol=1e-4)
 

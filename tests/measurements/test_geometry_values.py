@@ -227,7 +227,7 @@ def test_what_is_kept_is_of_one_chunk(context):
 
 
 def test_a_plane_where_there_is_one(context, digits):
-    model = load_model("small-resnet", data=digits, feature_dim=2, seed=0)
+    model = load_model("tiny-resnet", data=digits, feature_dim=2, seed=0)
     plane = summary_of(Plane(40, paths=5), context_of(model, digits)).figures["plane"]
     assert len(plane["plane"]["features"][0]) == 2
     assert len(plane["path"]["features"]) > 1

@@ -89,10 +89,10 @@ def test_what_is_none(make, said):
 
 
 def test_an_audit_has_columns_and_scores_of_the_members(digits):
-    models = [sf.load_model("small-resnet", data=digits, seed=seed).eval() for seed in (0, 1)]
+    models = [sf.load_model("tiny-resnet", data=digits, seed=seed).eval() for seed in (0, 1)]
     ensemble = sf.Ensemble(models)
     with pytest.raises(SurefootError, match="differ in num_classes"):
-        sf.Ensemble([models[0], sf.load_model("small-resnet", num_classes=3, image_size=32, seed=0)])
+        sf.Ensemble([models[0], sf.load_model("tiny-resnet", num_classes=3, image_size=32, seed=0)])
     depth = Depth("quick", {"foreign": {"max_images": 30}})
     audit = sf.audit(ensemble, digits, depth=depth, foreign=["noise-uniform"], progress=False)
     rows = audit.table("clean")

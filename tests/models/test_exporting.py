@@ -22,7 +22,7 @@ def pictures(digits):
 @pytest.fixture(scope="module")
 def small(digits):
     """A small net whose normalisation matters."""
-    return sf.load_model("small-resnet", data=digits, seed=0, mean=0.3, std=0.2).eval()
+    return sf.load_model("tiny-resnet", data=digits, seed=0, mean=0.3, std=0.2).eval()
 
 
 def expected(model, images, temperature):
@@ -31,7 +31,7 @@ def expected(model, images, temperature):
         return model.module((images - model.mean) / model.std) / temperature
 
 
-@pytest.mark.parametrize("name", ["small-resnet", "resnet18"])
+@pytest.mark.parametrize("name", ["tiny-resnet", "resnet18"])
 def test_onnx_in_onnxruntime_with_one_image_and_five(name, digits, pictures, tmp_path):
     model = sf.load_model(name, data=digits, seed=0, mean=0.3, std=0.2).eval()
     names = list(digits.class_names)

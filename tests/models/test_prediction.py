@@ -8,7 +8,7 @@ from surefoot.models.foreign import adapt_any
 
 
 def test_every_image_once_in_order(digits):
-    model = sf.load_model("small-resnet", data=digits, seed=0).train()
+    model = sf.load_model("tiny-resnet", data=digits, seed=0).train()
     found = predict(model, digits.validation.batches(64))
     assert found.labels.equal(digits.validation.labels)
     assert found.indices.equal(digits.validation.indices)

@@ -75,7 +75,7 @@ class TestEnsemble:
 
     def test_it_is_what_training_validates_and_a_run_gives(self, digits, tmp_path):
         calls = []
-        model = sf.load_model("small-resnet", data=digits, seed=0)
+        model = sf.load_model("tiny-resnet", data=digits, seed=0)
         model.register_forward_hook(lambda module, *_: calls.append(module.training))
         objective = RandomSelfEnsemble(test_draws=3)
         run = sf.fit(model, objective, digits, epochs=1, output=tmp_path / "r", progress=False)

@@ -33,7 +33,7 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One epoch on a few digits."""
     data = sf.load_data("digits", fraction=0.1, max_images=40)
     folder = tmp_path_factory.mktemp("small") / "r"
-    sf.fit(sf.load_model("small-resnet", data=data, seed=0), "noisy", data, epochs=1, output=folder, progress=False)
+    sf.fit(sf.load_model("tiny-resnet", data=data, seed=0), "noisy", data, epochs=1, output=folder, progress=False)
     return folder
 
 

@@ -35,7 +35,7 @@ def pickled():
 
 
 LOGITS, LABELS = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, 1, 2, 0])
-RECIPE = {"data": "digits", "model": "small-resnet", "objective": {"name": "focal", "gamma": 2}, "training": {"epochs": 3}}
+RECIPE = {"data": "digits", "model": "tiny-resnet", "objective": {"name": "focal", "gamma": 2}, "training": {"epochs": 3}}
 PIXELS = np.zeros((4, 8, 8), np.uint8)
 READERS = {
     "predictions.npz": (npz(logits=LOGITS, labels=LABELS), sf.Predictions.load),

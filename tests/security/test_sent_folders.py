@@ -133,7 +133,7 @@ def test_a_recipe_to_train_from(surefoot, here, marker):
         ({"data": {"name": "wds/x", "root": f"pipe:touch '{marker}';"}}, "--root"),
         ({"model": {"name": "resnet18", "pretrained": True}}, "published weights of 'resnet18'"),
         ({"model": {"name": "hf-hub:a/b"}}, "'hf-hub:a/b'"),
-        ({"model": {"name": "small-resnet", "checkpoint": r"\\host\x.pt"}}, "--checkpoint"),
+        ({"model": {"name": "tiny-resnet", "checkpoint": r"\\host\x.pt"}}, "--checkpoint"),
         ({"data": {"name": "digits", "labels": "//host/x.csv"}}, "--labels"),
     ]:
         recipe.write_text(yaml.safe_dump(sections))
@@ -150,7 +150,7 @@ def test_a_recipe_to_train_from(surefoot, here, marker):
 
 
 def test_a_study(surefoot, here, marker):
-    base = {"title": "Sent", "methods": {"a": "noisy"}, "models": {"m": "small-resnet"}, "data": {"d": "digits"}}
+    base = {"title": "Sent", "methods": {"a": "noisy"}, "models": {"m": "tiny-resnet"}, "data": {"d": "digits"}}
     base["measure"] = {"clean": {}}
     for sections, word in [
         ({"methods": {"a": popen(marker)}}, "'subprocess:Popen'"),

@@ -7,7 +7,7 @@ from surefoot.measurements.plane import PlaneStart
 from surefoot.studies.cell_runs import Beside, train
 from surefoot.studies.cells import digest, identity
 
-PLANE = {"small-resnet": {"name": "small-resnet", "feature_dim": 2}}
+PLANE = {"tiny-resnet": {"name": "tiny-resnet", "feature_dim": 2}}
 
 
 def test_a_model_of_its_own_start_has_a_folder_named_for_it(tmp_path):

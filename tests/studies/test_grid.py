@@ -5,7 +5,7 @@ FEW = {"name": "digits", "fraction": 0.2, "max_images": 60}
 
 
 def test_recipes_become_runs_audits_and_rows(tmp_path, quicker):
-    base = {"data": FEW, "model": "small-resnet", "training": {"epochs": 1}}
+    base = {"data": FEW, "model": "tiny-resnet", "training": {"epochs": 1}}
     recipes = {name: Recipe.check({**base, "objective": name}) for name in ("cross-entropy", "focal")}
     rows = table(run_grid(recipes, tmp_path, progress=False))
     assert list(rows) == ["cross-entropy", "focal"]
@@ -16,7 +16,7 @@ def test_recipes_become_runs_audits_and_rows(tmp_path, quicker):
 
 
 def test_a_log_says_which_model_is_trained(tmp_path, quicker, caplog):
-    recipe = Recipe.check({"data": FEW, "model": "small-resnet", "objective": "focal", "training": {"epochs": 1}})
+    recipe = Recipe.check({"data": FEW, "model": "tiny-resnet", "objective": "focal", "training": {"epochs": 1}})
     with caplog.at_level("INFO"):
         next(iter(run_grid({"ours": recipe}, tmp_path)))
     assert "training ours" in caplog.text

@@ -95,7 +95,7 @@ def test_validation_uses_the_predictor(digits):
             net[1].bias.data = torch.arange(10.0)
             return net
 
-    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, seed=0)
     history = sf.fit(model, Constant(), digits, epochs=1, progress=False).history
     assert history[0]["validation_accuracy"] == pytest.approx(float((digits.validation.labels == 9).double().mean()))
 
@@ -119,7 +119,7 @@ def test_bad_options(digits, options, message):
 
 
 def test_class_counts_must_agree(digits):
-    model = sf.load_model("small-resnet", num_classes=7, seed=0)
+    model = sf.load_model("tiny-resnet", num_classes=7, seed=0)
     with pytest.raises(SurefootError, match="The model has 7 classes and the data 10"):
         sf.fit(model, sf.objectives.CrossEntropy(), digits, progress=False)
 

@@ -38,7 +38,7 @@ def few():
 
 
 def fit(data, output, **options):
-    model = sf.load_model("small-resnet", data=data, seed=0)
+    model = sf.load_model("tiny-resnet", data=data, seed=0)
     options = {"epochs": 2, "progress": False, **options}
     return sf.fit(model, options.pop("objective", "cross-entropy"), data, output=output, **options)
 

@@ -94,7 +94,7 @@ def test_steps_and_constant():
     ],
 )
 def test_bad_options_write_nothing(digits, tmp_path, options, message):
-    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, seed=0)
     with pytest.raises(SurefootError, match=message):
         sf.fit(model, sf.objectives.CrossEntropy(), digits, output=tmp_path / "r", progress=False, **options)
     assert not (tmp_path / "r").exists()

@@ -195,7 +195,7 @@ def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
     stream = IterableSplit(
         "wds/x", None, "train", torch.ones(100, dtype=torch.bool), 0, Preprocessing((32, 32)), tuple(range(10))
     )
-    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, seed=0)
     with pytest.raises(SurefootError, match="is read by one process"):
         sf.fit(model, sf.objectives.CrossEntropy(), replace(digits, train=stream), progress=False)
 
@@ -271,7 +271,7 @@ def test_shares_and_draws():
 
 
 def test_batches_must_divide(digits, monkeypatch):
-    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, seed=0)
     with pytest.raises(SurefootError, match="batch_size must be a multiple of processes x accumulation = 3, got 128"):
         sf.fit(model, sf.objectives.CrossEntropy(), digits, accumulation=3, progress=False)
 

@@ -4,7 +4,7 @@ import yaml
 from surefoot.errors import SurefootError
 from surefoot.training.recipes import Recipe, read_recipe
 
-NAMES = {"data": "digits", "model": "small-resnet", "objective": "focal"}
+NAMES = {"data": "digits", "model": "tiny-resnet", "objective": "focal"}
 
 
 def test_defaults_are_those_of_the_constructors():
@@ -33,7 +33,7 @@ def test_yaml_round_trip():
         ({"training": {"epoch": 1}}, r"Unknown option of training 'epoch'\. Did you mean 'epochs'\?"),
         ({"training": 3}, "training must be a mapping"),
         ({"seed": "x"}, "seed must be a whole number"),
-        ({"model": {"name": "small-resnet", "numclasses": 1}}, "Did you mean 'num_classes'"),
+        ({"model": {"name": "tiny-resnet", "numclasses": 1}}, "Did you mean 'num_classes'"),
         ({"data": {"name": "digits", "sed": 1}}, "Did you mean 'seed'"),
     ],
 )

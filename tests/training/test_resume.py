@@ -291,7 +291,7 @@ def test_killed_while_saving(tmp_path, digits, killed, wholes, moment, call):
 
 def test_a_real_net_with_adamw_and_average_goes_on_to_the_bit(digits, tmp_path, monkeypatch):
     def fit(output=None):
-        model = sf.load_model("small-resnet", data=digits, seed=0)
+        model = sf.load_model("tiny-resnet", data=digits, seed=0)
         options = {"epochs": 2, "optimiser": "adamw", "learning_rate": 0.001, "ema_decay": 0.9, "progress": False}
         return sf.fit(model, sf.objectives.CrossEntropy(), digits, output=output, **options).model
 

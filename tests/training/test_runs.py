@@ -37,7 +37,7 @@ def test_the_recipe_reproduces_the_run(run, tmp_path):
 
 
 def test_a_model_with_a_seed_of_its_own_is_reproduced(digits, tmp_path):
-    model = sf.load_model("small-resnet", data=digits, seed=3)
+    model = sf.load_model("tiny-resnet", data=digits, seed=3)
     first = sf.fit(model, sf.objectives.Focal(1.0), digits, epochs=1, seed=0, output=tmp_path / "a", progress=False)
     assert first.recipe.model["seed"] == 3
     again = Recipe.read(tmp_path / "a" / "recipe.yaml").run(progress=False)
@@ -91,13 +91,13 @@ def test_overwriting_a_run_removes_its_audit(digits, tmp_path):
     (folder / "audit-data").mkdir(parents=True)
     for name in ("audit.json", "report.html", "audit-data/points.json", "notes.txt"):
         (folder / name).write_text("{}")
-    begin_run(Recipe.check({"data": "digits", "model": "small-resnet", "objective": "focal"}), folder, overwrite=True)
+    begin_run(Recipe.check({"data": "digits", "model": "tiny-resnet", "objective": "focal"}), folder, overwrite=True)
     assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "recipe.yaml"]
 
 
 def test_the_size_inside_is_that_of_the_weights_it_began_with(digits, tmp_path):
     """As with weights of another size than a model's usual ones: the same model comes back without them."""
-    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, seed=0)
     model.resize_to = (48, 48)
     run = sf.fit(model, "cross-entropy", digits, epochs=1, output=tmp_path, progress=False)
     again = sf.load_run(tmp_path)
@@ -108,7 +108,7 @@ def test_the_size_inside_is_that_of_the_weights_it_began_with(digits, tmp_path):
 
 def test_a_run_that_does_not_say_its_size_inside(digits, tmp_path, monkeypatch):
     """As older ones: what the recipe builds is kept."""
-    model = sf.load_model("small-resnet", data=digits, seed=0)
+    model = sf.load_model("tiny-resnet", data=digits, seed=0)
     sf.fit(model, "cross-entropy", digits, epochs=1, output=tmp_path, progress=False)
     sizes = {"num_classes": 10, "channels": 3, "image_size": (32, 32)}
     write_tensors(tmp_path / "model.safetensors", model.state_dict(), {"surefoot": json.dumps(sizes)})

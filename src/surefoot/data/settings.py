@@ -32,7 +32,7 @@ class ModelSettings:
     crop_mode: str = "center"
 
 
-OWN = {"small-resnet": ModelSettings((32, 32), 1.0, "bilinear", (0.5,) * 3, (0.25,) * 3)}
+OWN = dict.fromkeys(("small-resnet", "tiny-resnet"), ModelSettings((32, 32), 1.0, "bilinear", (0.5,) * 3, (0.25,) * 3))
 
 
 def settings_of(name: str, pretrained: bool | str = False) -> ModelSettings:
