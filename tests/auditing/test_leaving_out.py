@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -148,32 +147,3 @@ def test_the_batch_follows_from_the_model_and_the_memory(net, monkeypatch):
     size, (line,) = chosen_batch_size(wide, batch, None, None)
     assert size == 4
     assert line.startswith("4 pictures at a time: one takes about 1 MiB in the model")
-
-
-def test_shifts_are_scored_beside_the_data(net, pictures, tmp_path):
-    from PIL import Image
-
-    for place, noise in (("here", 0), ("there", 60)):
-        for number in range(40):
-            folder = tmp_path / place / "test" / str(int(pictures[1][number]))
-            folder.mkdir(parents=True, exist_ok=True)
-            levels = pictures[0][number].permute(1, 2, 0).numpy().astype(int) + np.random.default_rng(number).integers(
-                0, noise + 1
-            )
-            Image.fromarray(levels.clip(0, 255).astype(np.uint8)).save(folder / f"{number}.png")
-    model, data = sf.adapt(net, 0, 1, 8), sf.load_data(tmp_path / "here")
-    audit = sf.audit(
-        model, data, only=["sensitivity"], shifts=[str(tmp_path / "there"), str(tmp_path / "here")], progress=False
-    )
-    found = audit.measurements["shift"]
-    assert set(found) == {"there", "here"}
-    there = sf.load_data(tmp_path / "there").test
-    wanted = (net(there.images / 255).argmax(1) == there.labels).double().mean()
-    assert float(found["there"]["accuracy"]) == pytest.approx(float(wanted))
-    assert float(found["here"]["accuracy"]) == pytest.approx(float(audit.calibration.accuracy))
-    assert float(found["here"]["accuracy_change"]) == 0
-    change = float(found["there"]["accuracy"]) - float(audit.calibration.accuracy)
-    assert float(found["there"]["accuracy_change"]) == pytest.approx(change)
-    assert "there has 40 images; 40 images of it pair" in " ".join(audit.geometry.notes)
-    with pytest.raises(SurefootError, match="has a class that the data do not have"):
-        sf.audit(model, data, shifts={"odd": (pictures[0], torch.arange(40) % 5)}, progress=False)

@@ -23,7 +23,7 @@ from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
-from ..data.dataset import Dataset
+from ..data.dataset import Dataset, Split
 from ..data.loading import load_data
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
@@ -178,12 +178,13 @@ def audit(
     if copies is not None:  # they are of all images
         for measurement in measurements.values():
             measurement.max_images = None if measurement.part == "corruptions" else measurement.max_images
-    if shifts:
-        measurements["shift"] = Shifts(open_shifts(shifts, data))
+    further = open_shifts(shifts, data)
+    if further:
+        measurements["shift"] = Shifts(further)
     measurements["sample"] = Sample(list(measurements.values()))
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies, "foreign": sets}
     context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
-    about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(shifts)
+    about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(further)
     about |= {} if time_budget is None else {"time_budget": time_budget}
     with (
         copied,
@@ -458,9 +459,9 @@ def check_model(model: Any) -> None:
         raise SurefootError(f"model must be a module, got {kind}: {advice} makes one.")
 
 
-def shifted(shifts: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """The names of the shifts, for the plan; an audit without any has the plan that it always had."""
-    return {"shifts": list(map(str, shifts))} if shifts else {}
+def shifted(shifts: Mapping[str, Split]) -> dict[str, Any]:
+    """The shifts and their sizes, for the plan; an audit without any has the plan that it always had."""
+    return {"shifts": {name: len(split) for name, split in shifts.items()}} if shifts else {}
 
 
 def check_first(model: nn.Module, sample: Batch, data: Dataset, trained_for: Sequence[str] | None) -> tuple[Finding, ...]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from ..errors import SurefootError
-from ..measurements.base import Change, Measurement
+from ..measurements.base import Beside, Change, Measurement
 from ..measurements.context import Context
 from ..progress import duration
 from .store import share_of_work
@@ -43,9 +43,16 @@ def cost_of(measurement: Measurement, context: Context, seconds: float) -> float
 def fit_to_time(measurements: Mapping[str, Measurement], context: Context, seconds: float, budget: float) -> list[str]:
     """Fewer images for each measurement, all by the same share, so that the audit takes about `budget` seconds; what to say."""
     images = len(context.images)
-    sizes = {label: min(each.max_images or images, images) for label, each in measurements.items() if not each.scattered}
+    sizes = {
+        label: min(each.max_images or images, images)
+        for label, each in measurements.items()
+        if not each.scattered and label != "shift"
+    }
     costs = {label: sizes[label] * cost_of(measurements[label], context, seconds) for label in sizes}
-    left, wanted = max(budget * share_of_work()[1] - images * seconds, 0.0), sum(costs.values())
+    further = sum(
+        len(each.split) for one in measurements.values() for each in one.conditions(context) if isinstance(each, Beside)
+    )
+    left, wanted = max(budget * share_of_work()[1] - (images + further) * seconds, 0.0), sum(costs.values())
     if wanted <= left or context.copies is not None:  # published copies are of all images
         return []
     share, fewer = left / wanted, {}

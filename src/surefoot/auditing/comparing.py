@@ -23,9 +23,22 @@ from ..errors import SurefootError, UnknownName, printable
 from ..files import read_json
 from ..intervals import NORMAL_95, Estimate
 from ..measurements.base import CLEAN, Rows
+from ..measurements.scores import SCORES
 from ..plain import plain
 from .naming import Number, check_audit, good_direction, numbers_in
-from .shared_images import CLEAN_SCORES, COLUMNS, MEANS, RATES, SCALED_ECE, Drawing, Drawn, Sharing, damage_of, draw_scores
+from .shared_images import (
+    CLEAN_SCORES,
+    COLUMNS,
+    MEANS,
+    RATES,
+    SCALED_ECE,
+    Drawing,
+    Drawn,
+    Sharing,
+    damage_of,
+    draw_scores,
+    shifts_of,
+)
 from .table import key_of, read_conditions, table_in
 
 AUDIT = "audit.json"
@@ -199,7 +212,8 @@ def paired_scores(models: Sequence[Compared], drawing: Drawing) -> tuple[list[di
 def compared_names(audit: Mapping[str, Any], alike: bool) -> list[str]:
     """What may be compared; means over corruptions only where those are alike."""
     attacks = [f"attacks.{name}.{rate}" for name in audit.get("attacks", {}) for rate in RATES]
-    return [*(f"calibration.{name}" for name in CLEAN_SCORES), SCALED_ECE, *(MEANS if alike else ()), *attacks]
+    shifts = [f"measurements.shift.{name}.{score}" for name in shifts_of(audit) for score in SCORES]
+    return [*(f"calibration.{name}" for name in CLEAN_SCORES), SCALED_ECE, *(MEANS if alike else ()), *attacks, *shifts]
 
 
 def paired_difference(name: str, pair: tuple[str, str], first: Drawn, second: Drawn) -> Difference:

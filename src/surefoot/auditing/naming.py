@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SurefootError, UnknownName, shown, suggestion
+from ..measurements.base import SHIFT
 from ..metrics import ENDS, NEITHER, facts, of_path, range_of
 from ..schemas import parse_number
 from .frames import Words, leaves
@@ -106,6 +107,8 @@ def under_condition(name: str, numbers: Mapping[str, Number]) -> str:
         return name
     known = [path.removeprefix(CONDITIONS).rpartition(".") for path in numbers if path.startswith(CONDITIONS)]
     number, dot, end = number.strip().partition(".")
+    if condition.strip().startswith(SHIFT) and number not in PROMISED:
+        return f"measurements.shift.{condition.strip().removeprefix(SHIFT)}.{number}{dot}{end}"
     if condition.strip() not in {place for place, _, _ in known}:
         raise UnknownName("condition of this audit", condition.strip(), dict.fromkeys(place for place, _, _ in known))
     if number not in PROMISED:

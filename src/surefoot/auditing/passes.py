@@ -19,11 +19,11 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemaini
 
 from ..cluster import RETRIES, connect
 from ..data.choosing import chunks_of
-from ..data.dataset import TensorSplit
+from ..data.dataset import Split, TensorSplit
 from ..data.streaming import StreamedSplit
 from ..errors import SurefootError, UnknownName
-from ..measurements.base import CLEAN, STANDARD, Condition, Measurement, Rows, Summary
-from ..measurements.context import Context
+from ..measurements.base import CLEAN, STANDARD, Beside, Condition, Measurement, Rows, Summary
+from ..measurements.context import Context, pixel_names
 from ..measurements.summaries import columns_of
 from ..progress import progress_bar
 from ..seeds import global_seed
@@ -80,14 +80,25 @@ def whole_plan(plan: Plan, context: Context, measurements: Measurements) -> Plan
         seen: set[str] = set()
         for label, own in wanted.items():
             inside = len(set(own).intersection(rows))
-            names = [each.name for each in measurements[label].conditions(context) if each.name not in seen]
+            names = [each.name for each in audited_ones(measurements[label], context) if each.name not in seen]
             seen.update(names if inside else ())
             if inside:
                 groups = groups_of(names, images_of_chunk(context), plan.seconds * measurements[label].passes)
                 looks = [()] if measurements[label].adds or measurements[label].sees else []
                 tasks += [Task(len(tasks) + index, len(chunks), label, group) for index, group in enumerate([*groups, *looks])]
         chunks = [*chunks, rows]
+    size = images_of_chunk(context)
+    for label, measurement in measurements.items():
+        for other in [each for each in measurement.conditions(context) if isinstance(each, Beside)]:
+            for start in range(0, len(other.split), size):
+                tasks.append(Task(len(tasks), len(chunks), label, (other.name,)))
+                chunks = [*chunks, list(range(start, min(start + size, len(other.split))))]
     return replace(plan, chunks=chunks, tasks=tasks)
+
+
+def audited_ones(measurement: Measurement, context: Context) -> list[Condition]:
+    """The conditions that the audited pictures are put under."""
+    return [each for each in measurement.conditions(context) if not isinstance(each, Beside)]
 
 
 def second_pass(context: Context, measurements: Measurements) -> list[str]:
@@ -95,7 +106,7 @@ def second_pass(context: Context, measurements: Measurements) -> list[str]:
     return [
         label
         for label, measurement in measurements.items()
-        if measurement.adds or measurement.sees or measurement.conditions(context)
+        if measurement.adds or measurement.sees or audited_ones(measurement, context)
     ]
 
 
@@ -120,6 +131,9 @@ class Worker:
             logits = self.context.forward(batch.images, CLEAN, task.chunk)
             names = np.array(image_names(self.context, batch), object)
             return {CLEAN: {"image": names, **standard(logits, batch, None), "logits": logits.numpy()}}
+        other = self.beside(task)
+        if other is not None:
+            return {other.name: self.rows_beside(other, torch.tensor(rows), batch)}
         measurement = self.measurements[task.label]
         wanted = measurement.rows(self.context)
         chosen = torch.isin(torch.tensor(rows), wanted)
@@ -136,10 +150,39 @@ class Worker:
                 part[name] = standard(logits, own, temperatures) | self.promised(logits, own, indices)
         return part
 
-    def promised(self, logits: torch.Tensor, batch: Batch, rows: torch.Tensor) -> Rows:
-        """The columns of promises, where there are any."""
+    def promised(self, logits: torch.Tensor, batch: Batch, rows: torch.Tensor, strangers: torch.Tensor | None = None) -> Rows:
+        """The columns of promises, where there are any; a row below 0 is a stranger, whose fold is given."""
         promises = self.context.promises
-        return {} if promises is None else promises.columns(logits, batch.labels, rows)
+        if promises is None:
+            return {}
+        folds = promises.folds[rows.clamp_min(0)]
+        if strangers is not None:
+            folds = torch.where(rows < 0, strangers % len(promises.sets), folds)
+        return promises.columns(logits, batch.labels, folds)
+
+    def beside(self, task: Task) -> Beside | None:
+        """The condition of a task on another set of pictures."""
+        condition = self.conditions.get(task.conditions[0]) if task.conditions else None
+        return condition if isinstance(condition, Beside) else None
+
+    def split_of(self, task: Task) -> Split:
+        other = self.beside(task)
+        return self.context.images if other is None else other.split
+
+    def rows_beside(self, other: Beside, rows: torch.Tensor, batch: Batch) -> Rows:
+        """What is fitted comes from the fold of a picture's partner, and for others from one by the hash of their id."""
+        context, partners = self.context, other.partners(self.context)[rows]
+        names = other.image_names(context, batch, partners)
+        hashes = [int.from_bytes(blake2b(f"{context.seed} {name}".encode(), digest_size=4).digest()) for name in names]
+        strangers, source = torch.tensor(hashes) % 2, context.temperatures
+        temperatures = None
+        if source is not None:
+            fits = torch.tensor([fit.temperature for fit in source.fits], dtype=torch.float64)
+            known = source.temperatures.double()[partners.clamp_min(0)]
+            temperatures = torch.where(partners < 0, fits[strangers % len(fits)], known)
+        logits = other.logits(context, batch)
+        promised = self.promised(logits, batch, partners, strangers)
+        return {"image": np.array(names, object), **standard(logits, batch, temperatures), **promised}
 
     def look(self, measurement: Measurement, batch: Batch, task: Task) -> Any:
         """What a measurement adds to each image, and what it sees."""
@@ -166,8 +209,7 @@ def image_names(context: Context, batch: Batch) -> list[str]:
     """The id of each image, the same on every machine: its path in the data, or a hash of its pixels."""
     if context.has_files:
         return [str(context.file_of(index)) for index in batch.indices.tolist()]
-    pixels = (batch.images * 255).round().to("cpu", torch.uint8).numpy()
-    return [blake2b(image.tobytes(), digest_size=8).hexdigest() for image in pixels]
+    return pixel_names(batch.images)
 
 
 def check_finite(logits: torch.Tensor) -> None:
@@ -213,13 +255,16 @@ def weight(worker: Worker, plan: Plan, task: Task) -> float:
 
 def one_by_one(worker: Worker, plan: Plan, tasks: Sequence[Task]) -> Iterator[tuple[Task, Any]]:
     """Chunk after chunk, each read once; a first pass goes by the split's own order."""
-    chunks = list(dict.fromkeys(task.chunk for task in tasks))
-    rows = [torch.tensor(plan.chunks[chunk]) for chunk in chunks]
-    for chunk, batch in zip(chunks, chunks_of(worker.context.images, rows, worker.context.device), strict=True):
-        for task in tasks:
-            if task.chunk == chunk:
-                yield task, worker.do(task, plan.chunks[chunk], batch)
-        worker.context.forget()
+    splits = {id(split): split for split in map(worker.split_of, tasks)}
+    for split in splits.values():
+        own = [task for task in tasks if worker.split_of(task) is split]
+        chunks = list(dict.fromkeys(task.chunk for task in own))
+        rows = [torch.tensor(plan.chunks[chunk]) for chunk in chunks]
+        for chunk, batch in zip(chunks, chunks_of(split, rows, worker.context.device), strict=True):
+            for task in own:
+                if task.chunk == chunk:
+                    yield task, worker.do(task, plan.chunks[chunk], batch)
+            worker.context.forget()
 
 
 def on_ray(worker: Worker, plan: Plan, tasks: Sequence[Task]) -> Iterator[tuple[Task, Any]]:
@@ -269,6 +314,8 @@ class AuditTable:
             shared = set.intersection(*(set(part) for part in parts))
             self._last_read = (numbers, {name: in_order([part[name] for part in parts]) for name in shared})
         rows = self._last_read[1][condition]
+        if max_images is None:
+            return rows
         wanted = self.context.rows(max_images)
         if len(wanted) >= len(rows["index"]):
             return rows
@@ -290,7 +337,7 @@ class AuditTable:
             rows["temperature"] = source.temperatures.double().numpy()
         promises = self.context.promises
         if promises is not None:
-            rows |= promises.columns(clean.logits, clean.labels, torch.arange(len(clean)))
+            rows |= promises.columns(clean.logits, clean.labels, promises.folds)
         whole = in_order([{"index": clean.indices.numpy(), **rows}])
         for task in self.store.plan.tasks:
             result = None if task.conditions else self.store.read(name_of(task))

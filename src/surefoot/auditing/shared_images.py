@@ -17,7 +17,7 @@ import numpy as np
 from ..calibration.bootstrap import DRAWS
 from ..calibration.scoring import samples
 from ..errors import SurefootError
-from ..measurements.base import Rows
+from ..measurements.base import SHIFT, Rows
 from ..measurements.scores import BINS, SCALED, SCORES, attack_draws, broken, per_image_of, score
 from .table import read_conditions
 
@@ -136,7 +136,32 @@ def draw_scores(models: Sequence[Sharing], drawing: Drawing) -> tuple[list[dict[
         notes += more
         for index, rows in zip(group, tables, strict=False):
             scores[index] |= {f"attacks.{attack}.{rate}": value for rate, value in attack_rates(rows, drawing).items()}
+    for shift in dict.fromkeys(name for model in models for name in shifts_of(model.audit)):
+        group = [index for index, model in enumerate(models) if shift in shifts_of(model.audit)]
+        drawn, more = shift_scores([models[index] for index in group], shift, drawing)
+        notes += more
+        for index, own in zip(group, drawn, strict=False):
+            scores[index] |= own
     return scores, notes
+
+
+def shifts_of(audit: Mapping[str, Any]) -> list[str]:
+    """The further test sets of an audit."""
+    return list((audit.get("measurements") or {}).get("shift") or ())
+
+
+def shift_scores(models: Sequence[Sharing], shift: str, drawing: Drawing) -> tuple[list[dict[str, Drawn]], list[str]]:
+    """For every audit the scores of a further test set, on its images that all have; none where they are other ones."""
+    read = [read_conditions(model.table, [f"{SHIFT}{shift}"], ("image", *COLUMNS)) for model in models]
+    if len(models) < 2 or not all(read):
+        return [], []
+    try:
+        shared, notes = share([replace(model, clean=rows[f"{SHIFT}{shift}"]) for model, rows in zip(models, read, strict=True)])
+    except SurefootError as error:
+        return [], [f"Shift {shift} is not paired: {error}"]
+    scored = [score(rows, SCORES, drawing)[0] for rows in same_images(shared, [[model.clean] for model in shared])]
+    path = f"measurements.shift.{shift}"
+    return [{f"{path}.{name}": (each.values[name], each.draws[name]) for name in SCORES} for each in scored], notes
 
 
 def damage_of(audit: Mapping[str, Any]) -> tuple[Any, frozenset[Any]]:

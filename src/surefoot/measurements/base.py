@@ -15,10 +15,12 @@ from ..plain import plain
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..data.dataset import Split
     from ..types import Batch, Images, Logits
     from .context import Context
 
 CLEAN = "clean"
+SHIFT = "shift-"  # before the name of a further test set
 STANDARD = {  # the columns that every condition has, with their types
     "label": "int32",
     "predicted": "int32",
@@ -56,6 +58,23 @@ class Condition(ABC):
 
     def check(self, context: Context) -> None:  # noqa: B027  # most conditions can always be met
         """Raise where the condition cannot be met, before anything is measured."""
+
+
+class Beside(Condition):
+    """Pictures of another set than the audited one, all of them, as they are."""
+
+    split: Split
+
+    @abstractmethod
+    def partners(self, context: Context) -> Tensor:
+        """For each picture the row of the audited one that it is a pair of, -1 where it is of none."""
+
+    @abstractmethod
+    def image_names(self, context: Context, batch: Batch, partners: Tensor) -> list[str]:
+        """The id of each picture of a batch: that of its partner where it has one."""
+
+    def logits(self, context: Context, batch: Batch) -> Logits:
+        return context.forward(batch.images, self.name)
 
 
 class Change(Condition):

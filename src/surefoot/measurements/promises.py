@@ -51,11 +51,11 @@ class Promises:
         """What could not be promised."""
         return [each.note for each in self.sets] + [each.note for each in self.risks]
 
-    def columns(self, logits: Logits, labels: Labels, rows: Tensor) -> dict[str, np.ndarray[Any, Any]]:
-        """The three columns of images at some rows of the split, under whatever condition."""
+    def columns(self, logits: Logits, labels: Labels, folds: Tensor) -> dict[str, np.ndarray[Any, Any]]:
+        """The three columns of images of these folds, under whatever condition."""
         sizes, covered, answered = (torch.zeros(len(logits), dtype=kind) for kind in (torch.int32, torch.bool, torch.bool))
         for fold, (sets, risk) in enumerate(zip(self.sets, self.risks, strict=True)):
-            own = (self.folds[rows] == fold).nonzero().flatten()
+            own = (folds == fold).nonzero().flatten()
             if not len(own):
                 continue
             members = sets.members(logits[own])

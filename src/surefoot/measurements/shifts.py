@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..calibration.bootstrap import mean_estimate
-from ..calibration.scoring import estimates
-from ..calibration.temperature import divided
-from ..data.dataset import Dataset, Split
+from ..data.dataset import Dataset, Split, TensorSplit
 from ..data.loading import load_data
+from ..data.streaming import StreamedSplit
 from ..errors import SurefootError
-from ..types import Predictions
-from .base import Whole
-from .scores import BINS, SCORES
-from .thresholds import RISKS, judged, thresholds
+from ..types import Batch
+from .base import SHIFT, Beside, Condition, Measurement, Rows, Summary, Table
+from .context import pixel_names
+from .scores import SCALED, SCORES, score
 
 if TYPE_CHECKING:
     from .context import Context
@@ -55,15 +55,17 @@ def open_shift(name: str, given: Any, data: Dataset) -> Split:
     unknown = [each for each in shift.class_names if each not in data.class_names]
     if unknown:
         raise SurefootError(f"Shift '{name}' has a class that the data do not have, '{unknown[0]}': give both the same names.")
-    return Renumbered(shift.test, torch.tensor([data.class_names.index(each) for each in shift.class_names]))
+    numbers = torch.tensor([data.class_names.index(each) for each in shift.class_names])
+    if isinstance(shift.test, TensorSplit | StreamedSplit):
+        return replace(shift.test, labels=numbers[shift.test.labels])
+    return Renumbered(shift.test, numbers)
 
 
 class Renumbered:
-    """A split whose classes have other numbers."""
+    """A stream whose classes have other numbers."""
 
-    def __init__(self, split: Split, numbers: torch.Tensor) -> None:
+    def __init__(self, split: Split, numbers: Tensor) -> None:
         self.split, self.numbers = split, numbers
-        self.files = getattr(split, "files", None)
 
     def __len__(self) -> int:
         return len(self.split)
@@ -73,59 +75,91 @@ class Renumbered:
             yield type(batch)(batch.images, self.numbers.to(batch.labels.device)[batch.labels], batch.indices)
 
 
-class Shifts(Whole):
-    """Accuracy, calibration and what promised thresholds are worth on further test sets.
+@dataclass(frozen=True)
+class Shifted(Beside):
+    """The pictures of a further test set."""
 
-    A temperature and thresholds are those of the audited images. Where files of both have the same class and name (the same
+    label: str
+    split: Split
+
+    @property
+    def name(self) -> str:
+        return f"{SHIFT}{self.label}"
+
+    def partners(self, context: Context) -> Tensor:
+        """By files of the same class and name: the same objects photographed twice. No name may come twice in a class."""
+        return context.once(("partners", self.label), lambda: self.find_partners(context))
+
+    def find_partners(self, context: Context) -> Tensor:
+        ours, theirs = file_keys(context.images), file_keys(self.split)
+        row_of = {key: row for row, key in enumerate(ours)}
+        if len(row_of) != len(ours) or len(set(theirs)) != len(theirs) or not theirs:
+            return torch.full((len(self.split),), -1)
+        return torch.tensor([row_of.get(key, -1) for key in theirs])
+
+    def image_names(self, context: Context, batch: Batch, partners: Tensor) -> list[str]:
+        files = getattr(self.split, "files", None)
+        if files is None:
+            return pixel_names(batch.images)
+        own = ["/".join((self.label, *Path(files[index]).parts[-2:])) for index in batch.indices.tolist()]
+        rows = partners.tolist()
+        return [
+            name if row < 0 else str(context.file_of(int(context.indices[row]))) for name, row in zip(own, rows, strict=True)
+        ]
+
+
+def file_keys(split: Split) -> list[tuple[int, str]]:
+    """Class and name of every file of a split; nothing where there are no files, or labels are not known ahead."""
+    files, labels, indices = (getattr(split, name, None) for name in ("files", "labels", "indices"))
+    if files is None or labels is None or indices is None:
+        return []
+    return [(label, Path(files[index]).name) for label, index in zip(labels.tolist(), indices.tolist(), strict=True)]
+
+
+class Shifts(Measurement):
+    """Accuracy and calibration on further test sets, each a condition of the table, where promises are replayed too.
+
+    Temperatures and promises are those of the audited images. Where files of both have the same class and name (the same
     objects photographed twice), the change of accuracy is of pairs.
     """
 
     def __init__(self, sets: Mapping[str, Split]) -> None:
         self.sets = dict(sets)
 
-    def run(self, context: Context) -> Any:
+    def conditions(self, context: Context) -> Sequence[Condition]:
+        return self.shifted
+
+    @property
+    def shifted(self) -> list[Shifted]:
+        return [Shifted(label, split) for label, split in self.sets.items()]
+
+    def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         values, notes = {}, []
-        for name, split in self.sets.items():
-            predictions = context.predictions_on(split, "shift", name)
-            values[name], paired = self.one(context, split, predictions)
+        for shift in self.shifted:
+            rows = table.rows(shift.name)
+            (scored,) = score([rows], SCORES, context)
+            values[shift.label] = {name: scored.estimate(name) for name in SCORES}
+            if "scaled_confidence" in rows:
+                (after,) = score([rows], ("ece",), context, scaled=True)
+                values[shift.label][SCALED] = after.estimate("ece")
+            before, now = pairs(table.clean(), rows, shift, context)
+            if len(now["index"]):
+                change = now["correct"].astype(np.float64) - before["correct"].astype(np.float64)
+                values[shift.label]["accuracy_change"] = mean_estimate(
+                    change, context.seed, context.intervals, ids=before["index"]
+                )
+            paired = len(now["index"])
             how = f"{paired} images of it pair with the data's by name" if paired else "no image of it pairs with the data's"
-            notes.append(f"{name} has {len(predictions)} images; {how}")
-        return {"values": values, "notes": notes}
-
-    def one(self, context: Context, split: Split, shifted: Predictions) -> tuple[dict[str, Any], int]:
-        drawing: dict[str, Any] = {"intervals": context.intervals, "seed": context.seed}
-        found: dict[str, Any] = dict(estimates(shifted, SCORES, BINS, **drawing))
-        if context.temperatures is not None:
-            temperature = fmean(fit.temperature for fit in context.temperatures.fits)
-            whole = torch.full((len(shifted),), temperature, dtype=torch.float64)
-            found["scaled_ece"] = estimates(divided(shifted, whole), ["ece"], BINS, **drawing)["ece"]
-        for promise in thresholds(context.clean, RISKS, context.seed, context.held_out):
-            bound = max(promise.thresholds)
-            if bound <= 1:
-                kept = shifted.confidences.cpu() >= bound
-                told = judged(promise.wanted_risk, [bound], kept, ~shifted.correct.cpu(), context.seed)
-                found[f"risk_promised_{promise.wanted_risk:g}"] = told.risk
-                found[f"coverage_promised_{promise.wanted_risk:g}"] = told.coverage
-        pairs = paired_rows(context.images, split, context.clean, shifted)
-        if len(pairs):
-            before, after = (side.correct.cpu().numpy().astype(np.float64) for side in (context.clean, shifted))
-            change = after[pairs[:, 1]] - before[pairs[:, 0]]
-            found["accuracy_change"] = mean_estimate(change, context.seed, context.intervals)
-        return found, len(pairs)
+            notes.append(f"{shift.label} has {len(rows['index'])} images; {how}")
+        return Summary(values, notes=tuple(notes))
 
 
-def paired_rows(one: Split, two: Split, first: Predictions, second: Predictions) -> np.ndarray[Any, Any]:
-    """Rows of two splits whose files have the same class and name."""
-    keys = [keys_of(split, each) for split, each in ((one, first), (two, second))]
-    where = {key: row for row, key in enumerate(keys[0])}
-    if not keys[1] or len(where) != len(keys[0]) or len(set(keys[1])) != len(keys[1]):
-        return np.empty((0, 2), np.int64)
-    return np.array([(where[key], row) for row, key in enumerate(keys[1]) if key in where], np.int64).reshape(-1, 2)
-
-
-def keys_of(split: Split, predictions: Predictions) -> list[tuple[int, str]]:
-    files = getattr(split, "files", None)
-    if files is None or predictions.indices is None:
-        return []
-    pairs = zip(predictions.indices.tolist(), predictions.labels.tolist(), strict=True)
-    return [(label, Path(files[index]).name) for index, label in pairs]
+def pairs(clean: Rows, rows: Rows, shift: Shifted, context: Context) -> tuple[Rows, Rows]:
+    """The audited images and their partners, in the same order; rows are in the order of their index."""
+    partners = shift.partners(context)
+    where = (partners >= 0).nonzero().flatten()
+    if not len(where):
+        return {"index": np.empty(0, np.int64)}, {"index": np.empty(0, np.int64)}
+    ours = np.searchsorted(clean["index"], context.indices[partners[where]].numpy())
+    theirs = np.searchsorted(rows["index"], shift.split.indices[where].numpy())  # type: ignore[attr-defined]
+    return {name: values[ours] for name, values in clean.items()}, {name: values[theirs] for name, values in rows.items()}
