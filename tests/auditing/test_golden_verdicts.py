@@ -168,7 +168,7 @@ def test_one_channel(tmp_path):
     assert "good" not in tones(audit)
 
 
-def test_strict_ends_with_one_and_fatal_is_said_even_under_quiet(surefoot, here, run):
+def test_strict_ends_with_one_and_fatal_is_said_even_under_quiet(surefoot, here, run, quicker):
     (here / "turned.py").write_text(
         "import torch, surefoot as sf\n"
         "class Turned(torch.nn.Module):\n"
