@@ -1,6 +1,7 @@
 """Rows of a study under attack, each by a second implementation, on one small trained model."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,14 +9,17 @@ import torch
 from by_hand import CLOSE, COUNT, logits_of, row
 from torch.nn import functional as F
 
-from surefoot.attacks import evaluate
-from surefoot.attacks.presets import budget_of
+from surefoot.attacks import evaluate, put_patch, train_patch
+from surefoot.attacks.presets import budget_of, find_attack
 from surefoot.auditing import passes
 from surefoot.auditing.passes import measure
+from surefoot.data.choosing import choose, taken
+from surefoot.data.dataset import whole
 from surefoot.errors import SurefootError
 from surefoot.geometry.centres import class_centres
 from surefoot.measurements import attacks
 from surefoot.measurements.context import Context
+from surefoot.measurements.patch import ALONE, training_pictures
 from surefoot.measurements.registry import build
 from surefoot.studies.cell_runs import Beside, train
 from surefoot.studies.cells import digest, identity
@@ -172,3 +176,37 @@ def test_a_model_without_gradients_is_attacked_by_its_scores_and_labels(context)
 def test_what_is_refused(name, options, message):
     with pytest.raises(SurefootError, match=message):
         build(name, options)
+
+
+def test_a_patch_is_trained_on_other_images(context, sample):
+    """By hand, on the first images of the training split; the grey patch covers the same places."""
+    found = measure(context, build("patch", {"share": 0.1, "steps": 3, "train_images": 40, "max_images": COUNT}), "patch")
+    others = whole(choose(context.data.train, 40, 0), 256)
+    assert not set(others.indices.tolist()) & set(sample.indices.tolist())
+    patch = train_patch(context.model, others.images, others.labels, 0.1, 3)
+    assert list(found.values) == ["patch-10", "grey-patch-10"]
+    before = right(context.model, sample.images, sample.labels)
+    for name, square in zip(found.values, (patch, torch.full_like(patch, 0.5)), strict=True):
+        after = right(context.model, put_patch(sample.images, square, indices=sample.indices), sample.labels)
+        assert found.values[name].eps is None
+        assert float(found.values[name].robust_accuracy) == pytest.approx(float((before & after).double().mean()), **CLOSE)
+
+
+def test_a_patch_without_training_images(context):
+    """It is trained on what is left of the audited split, and not at all where nothing is."""
+    alone = replace(context, data=replace(context.data, train=taken(context.data.train, torch.arange(0))), kept={})
+    left = training_pictures(alone, 30, COUNT)
+    assert len(left) == 30
+    assert not set(left.indices.tolist()) & set(alone.some(COUNT).indices.tolist())
+    none = measure(alone, build("patch", {"max_images": None}), "patch")
+    assert none.values == {}
+    assert none.notes == (ALONE,)
+
+
+@pytest.mark.parametrize(("name", "eps"), [("sparse-weak", 3), ("sparse-strong", 12)])
+def test_sparse_attacks_stay_in_l1(context, sample, name, eps):
+    """Their budget is a sum over pixels, so it is no number of grey levels."""
+    few, labels = sample.images[:4], sample.labels[:4]
+    found = partial(find_attack(name, early_stop=True), iterations=10)(context.model, few, labels)
+    assert (found - few).abs().sum((1, 2, 3)).max() <= eps + 1e-3
+    assert budget_of(name) is None

@@ -3,6 +3,7 @@
 from ._apgd import apgd
 from ._fab import fab
 from ._fast_strong import fast_strong
+from ._patch import put_patch, train_patch
 from ._pgd import fgsm, kl_pgd, pgd
 from ._rays import rays
 from ._square import square
@@ -29,8 +30,10 @@ __all__ = [
     "masking_signs",
     "noise",
     "pgd",
+    "put_patch",
     "rays",
     "security_curve",
     "square",
+    "train_patch",
     "transfer",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import SurefootError
 from ..registry import Own, Registry, takes
 from ..schemas import check_options
+from ._fast_strong import fast_strong
 from ._pgd import pgd
 from .attempts import Attack
 from .auto_attack import AutoAttack
@@ -40,17 +41,28 @@ ATTACKS = Registry(
             "surefoot.attacks._fast_strong:fast_strong",
             "APGD on the margin and at three targets, L-inf 8/255",
         ),
+        ("sparse-weak", HERE + "sparse_weak", "The same in L1 3: few pixels, each by much"),
+        ("sparse-strong", HERE + "sparse_strong", "The same in L1 12, the budget of Croce and Hein 2021"),
         ("noise", "surefoot.attacks.gradient_masking:noise", "The worst of 20 random points, L-inf 8/255"),
     ],
     Own("a function of (model, images, labels)", takes(3)),
     "surefoot.attacks",
 )
 WITHOUT_GRADIENT = ("square", "rays", "noise")  # attacks that a model without gradients can be put under
-FIXED = ("pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong")  # budgets that belong to the name
+FIXED = (
+    "pgd-weak",
+    "pgd-strong",
+    "autoattack-weak",
+    "autoattack-strong",
+    "sparse-weak",
+    "sparse-strong",
+)  # budgets that belong to the name
 NOT_OPTIONS = ("model", "images", "labels", "generator", "seed", "indices")
 
 pgd_weak = partial(pgd, eps=0.4 / 255, steps=7, step_size=0.2 / 255)
 pgd_strong = partial(pgd, eps=8 / 255, steps=7, step_size=2 / 255)
+sparse_weak = partial(fast_strong, eps=3, norm="l1")
+sparse_strong = partial(fast_strong, eps=12, norm="l1")
 autoattack_weak = AutoAttack(eps=1 / 255)
 autoattack_strong = AutoAttack(eps=8 / 255)
 
@@ -74,8 +86,10 @@ def takes_budget(attack: str) -> bool:
 
 
 def budget_of(attack: str) -> float | None:
-    """The size of the ball that an attack searches by default; None for an attack of one's own that says none."""
+    """How far an attack may change a pixel by default; None for one in L1, and for one's own that does not say."""
     method: Any = ATTACKS.load(attack)
+    if isinstance(method, partial) and method.keywords.get("norm") == "l1":
+        return None
     given = method.keywords.get("eps") if isinstance(method, partial) else getattr(method, "eps", None)
     if given is None and (own := inspect.signature(method).parameters.get("eps")) is not None:
         given = own.default

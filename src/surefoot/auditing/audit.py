@@ -373,7 +373,7 @@ def assemble(
     for label, summary in results.items():
         part = measurements[label].part
         if part in PARTS:
-            parts[part] = (*parts[part], *summary.values) if part in parts else summary.values
+            parts[part] = together(parts[part], summary.values) if part in parts else summary.values
             about_data += summary.notes
             figures |= summary.figures if part == "foreign" else {}
         elif part == "geometry":
@@ -417,6 +417,11 @@ def assemble(
         measurements=own,
         **parts,
     )
+
+
+def together(one: Any, two: Any) -> Any:
+    """What two measurements say of one part: lists or mappings by name."""
+    return {**one, **two} if isinstance(one, Mapping) else (*one, *two)
 
 
 def judged_conditions(context: Context, measurements: Mapping[str, Measurement]) -> list[str]:

@@ -105,9 +105,15 @@ DEPTHS = {
                 "noise-uniform": {"measurement": "noise", "levels": UNIFORM, "distribution": "uniform"},
                 "occlusions": {"draws": 1},
                 "attacks": {
-                    "names": ("fgsm", "pgd-weak", "pgd-strong", "autoattack-weak", "autoattack-strong"),
+                    "names": ("fgsm", "pgd-weak", "pgd-strong", "fast-strong", "sparse-weak", "sparse-strong"),
                     "max_images": 1000,
                 },
+                "autoattack": {
+                    "measurement": "attacks",
+                    "names": ("autoattack-weak", "autoattack-strong"),
+                    "max_images": 200,  # an image that withstands takes as long as thousands of others
+                },
+                "patch": {"max_images": 1000},
                 "security-curve": {"budgets": (0, 0.5, 1, 2, 4, 8, 16), "max_images": 1000},
                 "masking": {"max_images": 250},
                 "foreign": {"max_images": None, "train_images": None},

@@ -16,8 +16,8 @@ from ..types import Batch
 
 Measured = dict[str, tuple[str, dict[str, Any]]]  # label to the measurement and its options
 GRADIENT = (  # measurements that need one; attacks are exchanged for some that need none (measurements/attacks.py)
-    *("security-curve", "masking", "transfer", "cosine-attacks", "displacement", "curvature", "curvature-noise", "hessian"),
-    *("fisher", "slopes", "landscape", "loss-surface", "plane", "plane-start", "complexity", "mapping"),
+    *("security-curve", "patch", "masking", "transfer", "cosine-attacks", "displacement", "curvature", "curvature-noise"),
+    *("hessian", "fisher", "slopes", "landscape", "loss-surface", "plane", "plane-start", "complexity", "mapping"),
 )
 FEATURES = (
     *("features", "displacement", "cone", "bias", "centres", "centre-stability", "classes", "collapse", "plane", "plane-start"),

@@ -38,6 +38,7 @@ MEASUREMENTS = Registry(
         ("members", HERE + "members:Members", "What the members of an ensemble say apart"),
         ("attacks", HERE + "attacks:Attacks", "Success of attacks among images that were right"),
         ("security-curve", HERE + "attacks:SecurityCurve", "What PGD leaves in balls of growing size"),
+        ("patch", HERE + "patch:Patch", "Success of one patch, trained on other images, wherever it is put"),
         ("masking", HERE + "attacks:Masking", "Signs that gradients mislead"),
         ("transfer", HERE + "attacks:Transfer", "Success of attacks made on another model"),
         ("cosine-attacks", HERE + "attacks:CosineAttacks", "Attack success by cosine to the centre (Fig. 3)"),

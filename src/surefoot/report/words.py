@@ -12,6 +12,7 @@ Audit = dict[str, Any]
 ATTACKS = {"fgsm": "FGSM", "pgd": "PGD", "pgd-weak": "weak PGD", "pgd-strong": "strong PGD", "noise": "random noise"}
 ATTACKS |= {"autoattack": "AutoAttack", "autoattack-weak": "weak AutoAttack", "autoattack-strong": "strong AutoAttack"}
 ATTACKS |= {"apgd": "APGD", "fab": "FAB", "square": "Square", "rays": "RayS", "fast-strong": "the quick judge"}
+ATTACKS |= {"sparse-weak": "weak sparse attack (L1 3)", "sparse-strong": "strong sparse attack (L1 12)"}
 SPACE = "\N{NO-BREAK SPACE}"
 
 
