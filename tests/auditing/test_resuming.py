@@ -209,7 +209,7 @@ def test_how_often_a_picture_is_read(streamed, monkeypatch, depth, most):
     chosen = DEPTHS[depth]
     if depth == "full":
         fewer = {"corruptions": {"severities": (1, 5)}, "noise": {"draws": 2}, "noise_uniform": {"draws": 2}}
-        chosen = chosen.having(**fewer, attacks={"names": ("fgsm", "pgd-weak")}, certificates=None)
+        chosen = chosen.having(**fewer, attacks={"names": ("fgsm", "pgd-weak")}, autoattack=None, certificates=None)
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(900, 3))
     sf.audit(sf.adapt(net, 0.5, 0.5, 32), streamed, depth=chosen, batch_size=16, progress=False)
     tested = {path: count for path, count in reads.items() if "test" in path.parts}
