@@ -37,7 +37,8 @@ model = sf.adapt(torch.nn.Sequential(*layers), 0.5, 0.25, 224)
 chosen = DEPTHS[depth]
 if depth == "full":
     fewer = {"corruptions": {"severities": (3,)}, "noise": {"draws": 1}, "noise_uniform": {"draws": 1}}
-    chosen = chosen.having(**fewer, attacks={"names": ("fgsm", "pgd-weak")}, autoattack=None, certificates=None, layers=None, fisher=None)
+    fewer |= {"attacks": {"names": ("fgsm", "pgd-weak")}, "autoattack": None, "certificates": None, "layers": None}
+    chosen = chosen.having(**fewer, fisher=None)
 sf.audit(model, dataset(64), batch_size=64, progress=False)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 sf.audit(model, dataset(count), depth=chosen, batch_size=64, output=folder, progress=False)
