@@ -123,7 +123,8 @@ def test_batch_norm_takes_its_statistics_over_each_half(by_two):
 
 def command(output, *more):
     options = ["--epochs", "3", "--fraction", "0.3", "--batch-size", "64", "--processes", "2", "--output", str(output), *more]
-    return [sys.executable, "-m", "surefoot", "train", "--objective", "discriminative", *options]
+    words = ["train", "--model", "tiny-resnet", "--objective", "discriminative", *options]
+    return [sys.executable, "-m", "surefoot", *words]
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +163,7 @@ def until_an_epoch_is_saved(process, output):
         time.sleep(0.01)
 
 
+@pytest.mark.stress
 def test_one_of_several_that_is_killed_is_a_failure(tmp_path, whole):
     """As when memory runs out: the others are ended, the code is not 0, a line says why, and the same command goes on."""
     process = subprocess.Popen(command(tmp_path / "r", "--quiet"), stderr=subprocess.PIPE, text=True)
@@ -200,6 +202,7 @@ def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
         sf.fit(model, sf.objectives.CrossEntropy(), replace(digits, train=stream), progress=False)
 
 
+@pytest.mark.stress
 def test_accelerate_that_lost_its_processes_is_refused(tmp_path):
     """`accelerate launch --cpu --num_processes 2` starts one process."""
     launcher = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1"]

@@ -171,6 +171,8 @@ def command(output, epochs=4):
         "-m",
         "surefoot",
         "train",
+        "--model",
+        "tiny-resnet",
         "--epochs",
         str(epochs),
         "--fraction",
