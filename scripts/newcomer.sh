@@ -1,8 +1,10 @@
 #!/bin/sh
-# What a newcomer does, from the wheel alone and outside of the checkout: install it, ask the doctor, train, audit, gate.
+# What a newcomer does, from the wheel alone and outside of the checkout: install it, ask the doctor, train, audit,
+# gate, then the README's Python and the code of the first tutorial.
 # newcomer.sh [PYTHON]: the dependencies are those of PYTHON's environment (.venv by default); surefoot itself is the wheel's.
 set -eu
 cd "$(dirname "$0")/.."
+source=$PWD
 python=$(realpath -s "${1:-.venv/bin/python}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,3 +30,22 @@ surefoot=$work/venv/bin/surefoot
 "$surefoot" audit runs/first --depth clean --quiet
 test -s runs/first/report.html
 "$surefoot" gate runs/first --rule "accuracy > 0.1"
+
+"$fresh" - "$source" << 'END'
+import json
+import re
+import sys
+from pathlib import Path
+
+source = Path(sys.argv[1])
+blocks = re.findall(r"^```python\n(.*?)^```", (source / "README.md").read_text(), flags=re.S | re.M)
+cells = json.loads((source / "docs" / "tutorials" / "audit-a-model.ipynb").read_text())["cells"]
+assert len(blocks) == 3 and cells
+Path("readme.py").write_text("\n".join(blocks))
+Path("tutorial.py").write_text("\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"))
+END
+"$fresh" readme.py > readme.out
+test -s audits/mine/report.html && test -s runs/smooth/model.safetensors
+rm -r audits
+"$fresh" tutorial.py
+test -s audits/mine/report.html

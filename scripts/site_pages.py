@@ -1,4 +1,4 @@
-"""Pages of the site that are not Markdown in docs/: an API page for every public package, adopted documents, tutorials.
+"""Pages of the site that are not Markdown in docs/: API reference, adopted documents, tutorials, a live report.
 
 A hook of MkDocs (`hooks` in mkdocs.yml). Links between documents are written for the repository and turned here.
 """
@@ -21,6 +21,7 @@ PACKAGE = ROOT / "src" / "surefoot"
 ADOPTED = {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "reporting.md", "CHANGELOG.md": "changes.md"}
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if path.is_file())
 ADOPTED |= {f"examples/{name}": f"examples/{name}" for name in EXAMPLES}
+EXAMPLE = ROOT / "docs" / "example"
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 SOURCES = {page: source for source, page in ADOPTED.items()}
 LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
@@ -40,11 +41,13 @@ def api_pages() -> dict[str, str]:
     rooms = [name for name in names if (PACKAGE / name).is_dir()]
     own = [name for name in names if name not in rooms]
     listed = "\n".join(f"- [`surefoot.{room}`]({room}.md): {first_line(room)}" for room in rooms)
-    head = f"# surefoot\n\nWhat `import surefoot as sf` gives: the names below, and these packages.\n\n{listed}\n"
+    head = f"# surefoot\n\nWhat `import surefoot as sf` gives: the names below, and these packages.\n\n{listed}\n{example('.')}"
     pages = {"api/surefoot.md": head + entries("surefoot", own)}
     for room in rooms:
         inner = public_names(PACKAGE / room)
-        pages[f"api/{room}.md"] = f"# surefoot.{room}\n\n{first_line(room)}\n" + entries(f"surefoot.{room}", inner)
+        pages[f"api/{room}.md"] = f"# surefoot.{room}\n\n{first_line(room)}\n{example(room)}" + entries(
+            f"surefoot.{room}", inner
+        )
     return pages
 
 
@@ -54,6 +57,14 @@ def first_line(room: str) -> str:
     if not said:
         raise ValueError(f"surefoot.{room} has no docstring")
     return said.splitlines()[0]
+
+
+def example(room: str) -> str:
+    """The session in a package's docstring, which the tests run."""
+    said = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())) or ""
+    if ">>>" not in said:
+        raise ValueError(f"the docstring of '{room}' has no example")
+    return f"\n```pycon\n{said[said.index('>>>') :]}\n```\n"
 
 
 def entries(package: str, names: list[str]) -> str:
@@ -82,9 +93,23 @@ def shown(output: dict[str, Any]) -> str:
     return "```text\n" + "".join(data["text/plain"] if data else output["text"]).rstrip() + "\n```"
 
 
+def example_files() -> dict[str, str]:
+    """A live report, drawn from the audits that `scripts/example_report.py` keeps, and its script beside it."""
+    from plotly.offline import get_plotlyjs
+
+    from surefoot.report.page import SCRIPT, read_audit, render_page
+
+    compared = json.loads((EXAMPLE / "comparison.json").read_text())
+    audits = [read_audit(EXAMPLE / name) for name in compared["models"]]
+    page = render_page(audits, differences=compared["differences"], notes=compared["notes"], assets="beside")
+    return {"live/report.html": page, f"live/{SCRIPT}": get_plotlyjs()}
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made here and those that are adopted."""
     for place, text in api_pages().items():
+        files.append(File.generated(config, place, content=text))
+    for place, text in example_files().items():
         files.append(File.generated(config, place, content=text))
     for path in NOTEBOOKS:
         files.append(File.generated(config, f"tutorials/{path.stem}.md", content=tutorial(path)))

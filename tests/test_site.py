@@ -15,6 +15,11 @@ import surefoot as sf
 ROOT = Path(__file__).parent.parent
 FETCHED = re.compile(r"""(?:<(?:script|img|iframe|source)\b[^>]*\bsrc|<link\b[^>]*\bhref)=["']?(?:https?:)?//""", flags=re.I)
 PACKAGES = ["attacks", "calibration", "corruptions", "geometry", "objectives", "ood", "views"]
+OWN = ("file:", "data:", "blob:")
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+BRIGHTNESS = """[document.body, document.documentElement].map(one => getComputedStyle(one).backgroundColor)
+    .map(colour => colour.match(/[0-9.]+/g).map(Number)).filter(parts => parts.length == 3 || parts[3] > 0)
+    .map(parts => (parts[0] + parts[1] + parts[2]) / 3)[0] ?? 255"""
 SEARCHED = ["load_data", "cross_fit_temperature", "MaCSAugMix"]
 
 
@@ -56,13 +61,37 @@ def test_built_pages_fetch_nothing(site):
         assert not re.search(r"url\([\"']?(?:https?:)?//|@import", style.read_text()), style.name
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_pages_on_a_desk_and_a_phone_light_and_dark(site, browser, width, scheme):
+    """Start page, API page, tutorial, live report by its link: no sideways scroll, no error, nothing fetched."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, troubles = context.new_page(), []
+    page.set_default_timeout(60_000)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
+    page.on("request", lambda sent: None if sent.url.startswith(OWN) else troubles.append(sent.url))
+    for name in ("index", "api/objectives", "tutorials/audit-a-model", "live-report"):
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate(SIDEWAYS) <= 0, name
+        assert (page.evaluate(BRIGHTNESS) > 128) is (scheme == "light"), name
+    page.locator("a", has_text="Open the report").click()
+    page.locator("#figure-reliability").scroll_into_view_if_needed()
+    page.wait_for_selector("#figure-reliability[data-drawn] svg")
+    assert page.url.endswith("live/report.html")
+    assert page.evaluate(SIDEWAYS) <= 0
+    assert (page.evaluate(BRIGHTNESS) > 128) is (scheme == "light")
+    context.close()
+    assert troubles == []
+
+
 def test_search_from_disk_in_a_browser(site, browser):
     """Start page and an API page open from disk without trouble, and search finds names there."""
     troubles = []
     page = browser.new_page(viewport={"width": 390, "height": 800})
     page.set_default_timeout(60_000)
     page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("request", lambda sent: None if sent.url.startswith(("file:", "data:", "blob:")) else troubles.append(sent.url))
+    page.on("request", lambda sent: None if sent.url.startswith(OWN) else troubles.append(sent.url))
     page.goto((site / "index.html").as_uri())
     page.locator("label.md-header__button[for=__search]").click()
     for name in SEARCHED:

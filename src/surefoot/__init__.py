@@ -1,6 +1,19 @@
 """Image classifiers that stay right when the picture gets worse, and audits of the ones people have.
 
 Everything is imported when it is first used, so `import surefoot` is cheap.
+
+>>> import torch
+>>> import surefoot as sf
+>>> data = sf.load_data("digits")
+>>> len(data.train), len(data.test)
+(899, 540)
+>>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
+>>> model = sf.adapt(net, image_size=32)
+>>> batch = next(data.test.batches(100))
+>>> predictions = sf.Predictions.from_logits(model(batch.images).detach(), batch.labels)
+>>> audit = sf.audit_predictions(predictions)
+>>> audit.calibration.accuracy.low <= audit.calibration.accuracy <= audit.calibration.accuracy.high
+True
 """
 
 from importlib import import_module as _import_module

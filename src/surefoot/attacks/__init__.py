@@ -1,4 +1,15 @@
-"""Attacks on a classifier: adversarial images, and what they do to it."""
+"""Attacks on a classifier: adversarial images, and what they do to it.
+
+>>> import torch
+>>> import surefoot as sf
+>>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 2)).eval()
+>>> images, labels = torch.full((2, 3, 8, 8), 0.5), torch.tensor([0, 1])
+>>> moved = sf.attacks.fgsm(model, images, labels, 8 / 255)
+>>> round(float((moved - images).abs().max()) * 255)
+8
+>>> sf.attacks.evaluate(model, images, labels, "pgd-strong").robust_accuracy <= 1
+True
+"""
 
 from ._apgd import apgd
 from ._fab import fab

@@ -1,6 +1,16 @@
 """Does a confidence of 0.8 mean right in 8 of 10 cases?
 
 Names are imported when they are first used: scores from plain columns need no torch.
+
+>>> import torch
+>>> import surefoot as sf
+>>> sure = torch.tensor([[0.8, 0.2]] * 10)
+>>> predictions = sf.Predictions.from_probabilities(sure, torch.tensor([0] * 8 + [1] * 2))
+>>> found = sf.calibration.scores(predictions, intervals=0)
+>>> round(float(found.accuracy), 3), round(float(found.ece), 3)  # 0.8 is right in 8 of 10 cases
+(0.8, 0.0)
+>>> round(float(sf.calibration.fit_temperature(predictions).temperature), 3)
+1.0
 """
 
 from importlib import import_module as _import_module

@@ -1,4 +1,12 @@
-"""Why a model is robust or not: measurements of its logits, features and loss surface."""
+"""Why a model is robust or not: measurements of its logits, features and loss surface.
+
+>>> import torch
+>>> import surefoot as sf
+>>> model = torch.nn.Flatten()  # three pixels that are the logits
+>>> images, labels = torch.tensor([0.9, 0.2, 0.4]).reshape(1, 3, 1, 1), torch.tensor([0])
+>>> sf.geometry.margins(model, images, labels)
+tensor([0.5000])
+"""
 
 from ._margins import ClassShapes, LogitStatistics, class_shapes, hyperplane_distances, logit_statistics, margins
 from ._sensitivity import (

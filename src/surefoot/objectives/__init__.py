@@ -1,4 +1,14 @@
-"""Training methods, a family in each file: `objective(model, images, labels)` in place of a loss."""
+"""Training methods, a family in each file: `objective(model, images, labels)` in place of a loss.
+
+>>> import torch
+>>> import surefoot as sf
+>>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 3))
+>>> objective = sf.objectives.LabelSmoothing(smoothing=0.1)
+>>> terms = objective(net, torch.rand(4, 3, 2, 2), torch.tensor([0, 1, 2, 0]))
+>>> terms.total.backward()
+>>> terms.logits.shape
+torch.Size([4, 3])
+"""
 
 from .adversarial import TRADES, AdversarialTraining
 from .augmix import AugMix

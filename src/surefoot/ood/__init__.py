@@ -1,6 +1,14 @@
 """What looks foreign to a model: scores of pictures that are none of its classes.
 
 Names are imported when they are first used.
+
+>>> import torch
+>>> import surefoot as sf
+>>> known = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
+>>> detector = sf.ood.fit("msp", logits=known)
+>>> scores = detector.score(logits=torch.tensor([[9.0, 0.0], [0.1, 0.0]]))
+>>> bool(scores[1] > scores[0])  # the second looks more foreign
+True
 """
 
 from importlib import import_module as _import_module

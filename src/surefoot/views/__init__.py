@@ -1,4 +1,11 @@
-"""Cheap random perturbations for training: `view(images, generator=None)`, batched, with parameters drawn for each image."""
+"""Cheap random perturbations for training: `view(images, generator=None)`, batched, with parameters drawn for each image.
+
+>>> import torch
+>>> import surefoot as sf
+>>> view = sf.views.build_view("blur+noise")
+>>> view(torch.rand(2, 3, 8, 8)).shape
+torch.Size([2, 3, 8, 8])
+"""
 
 from .augmix import AugMixChains
 from .base import View
