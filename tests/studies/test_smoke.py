@@ -1,7 +1,9 @@
 """Every study that comes with the package, at smoke scale, to its end, with its figures."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +12,9 @@ from surefoot.studies.reading import read_study, study_names
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """One folder for all, so that a cell that several studies share is trained once."""
-    return tmp_path_factory.mktemp("smoke")
+    """One folder for all, so that a cell that several studies share is trained once; kept where SMOKE_FOLDER says."""
+    kept = os.environ.get("SMOKE_FOLDER")
+    return Path(kept) if kept else tmp_path_factory.mktemp("smoke")
 
 
 @pytest.mark.stress
