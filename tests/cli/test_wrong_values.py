@@ -12,7 +12,9 @@ import typer
 import small_audits
 from surefoot.cli.main import COMMANDS
 from surefoot.data import arrays
+from surefoot.data.loading import MOST_WORKERS
 from surefoot.training import loop
+from surefoot.training.processes import MOST
 
 HUGE = "9" * 26
 NUMBERS = ("abc", "nan", "-1", HUGE, "")  # wrong for every whole number
@@ -149,3 +151,21 @@ def restore(folder, before):
 def test_every_command_is_walked():
     assert {name for name, _ in commands()} == set(BASE)
     assert sum(len(wrong_values(case.values[1])) for case in CASES) > 400
+
+
+COUNTS = [case for case in CASES if case.values[1].name in ("processes", "jobs", "threads", "workers")]
+
+
+@pytest.mark.parametrize(("name", "parameter"), COUNTS)
+def test_a_count_is_bounded_before_anything_is_started(surefoot, place, name, parameter):
+    """The least that is too many: nothing is launched (`place` forbids it), and the line says how many may be."""
+    found = surefoot(*arguments_of(name, parameter, 1 + (MOST_WORKERS if parameter.name == "workers" else MOST)))
+    assert found.code == 2
+    assert re.search(
+        rf"{parameter.name} must be (from 1|0) to {MOST_WORKERS if parameter.name == 'workers' else MOST}", found.err
+    )
+
+
+def test_every_count_is_walked():
+    assert {case.values[1].name for case in COUNTS} == {"processes", "jobs", "threads", "workers"}
+    assert len(COUNTS) >= 14
