@@ -20,7 +20,7 @@ def place(tmp_path_factory):
 @pytest.mark.stress
 @pytest.mark.parametrize("name", study_names())
 def test_study_runs_to_its_end(surefoot, place, name):
-    folder = ("--results", place / "results", "--work", place / "work", "--threads", 1)
+    folder = ("--results", place / "results", "--work", place / "work", "--engine", "here")
     done = surefoot("study", "run", name, *folder, "--page", place / f"{name}.html")
     assert done.code == 0, done.err
     assert "cells are finished" not in done.out  # which is said only of a table that lacks some
