@@ -1,0 +1,106 @@
+"""Real commands, each in a process of its own that a server forks: without its imports a command takes a second, not ten."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVER = """
+import json, os, signal, sys, time
+from importlib import import_module
+import psutil
+from surefoot.cli.main import COMMANDS, run
+
+own = [f"surefoot.cli.{'listing' if name == 'list' else name}" for name in COMMANDS] + ["surefoot.report.page"]
+for name in own + ["accelerate", "networkx", "onnxscript", "plotly.graph_objects", "scipy.optimize", "timm", "torch._dynamo"]:
+    import_module(name)
+
+def begin(arguments, folder, said):
+    child = os.fork()
+    if child:
+        return child
+    os.setsid()
+    os.chdir(folder)
+    out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(out, 1), os.dup2(out, 2)
+    code = 99
+    try:
+        run(arguments)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+def of_session(leader):
+    return [each for each in psutil.pids() if each != leader and session(each) == leader]
+
+def session(process):
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return 0
+
+print("ready", flush=True)
+for line in sys.stdin:
+    job = json.loads(line)
+    began = time.monotonic()
+    started = [begin(arguments, job["folder"], f"{job['said']}.{number}") for number, arguments in enumerate(job["commands"])]
+    if job["moment"] is not None:
+        time.sleep(job["moment"])
+        for child in started:
+            os.kill(child, signal.SIGKILL)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in started]
+    seconds = time.monotonic() - began
+    until = time.monotonic() + 60  # what it started must end with it
+    while any(map(of_session, started)) and time.monotonic() < until:
+        time.sleep(0.05)
+    left = sum(map(of_session, started), [])
+    print(json.dumps({"codes": codes, "seconds": seconds, "left": left}), flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How some commands ended: their exit codes, how long they took, what they said, and processes that outlived them."""
+
+    codes: list[int]
+    seconds: float
+    said: list[str]
+    left: list[int]
+
+
+Call = Callable[..., Ended]
+
+
+@contextmanager
+def forked(folder: Path) -> Iterator[Call]:
+    """`call(folder, arguments, ...)` runs commands at once in a folder; `moment` is after how many seconds they are killed."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder / "tmp"), "SUREFOOT_CACHE": str(folder / "cache")}
+    (folder / "tmp").mkdir()
+    command = [sys.executable, "-W", "ignore", "-c", SERVER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        assert server.stdout.readline() == "ready\n"
+
+        def call(place: Path, *commands: list[str], moment: float | None = None) -> Ended:
+            assert server.stdout is not None
+            assert server.stdin is not None
+            place.mkdir(parents=True, exist_ok=True)
+            job = {"commands": commands, "folder": str(place), "moment": moment, "said": str(folder / "said")}
+            server.stdin.write(json.dumps(job) + "\n")
+            server.stdin.flush()
+            found = json.loads(server.stdout.readline())
+            said = [(folder / f"said.{number}").read_text() for number in range(len(commands))]
+            return Ended(found["codes"], found["seconds"], said, found["left"])
+
+        yield call
+        server.stdin.close()
