@@ -21,7 +21,7 @@ class UnknownName(SurefootError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, list(known)
-        super().__init__(f"Unknown {kind} '{name}'. {suggestion(str(name), self.known)}")
+        super().__init__(f"Unknown {kind} '{brief(name)}'. {suggestion(str(name), map(brief, self.known))}")
 
 
 class NotFiniteScores(SurefootError):
@@ -37,7 +37,7 @@ class NotFound(SurefootError):
         siblings = [p.name for p in parent.iterdir()] if parent.is_dir() else []
         near = get_close_matches(path.name, siblings, n=1, cutoff=0.6)
         hint = f" Did you mean '{parent / near[0]}'?" if near else ""
-        super().__init__(f"No {kind} at '{path}'.{hint}")
+        super().__init__(f"No {kind} at '{brief(path)}'.{hint}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -63,6 +63,12 @@ def require(condition: bool, argument: str, rule: str, value: object) -> None:
     """Raise the standard one-line error unless `condition` holds."""
     if not condition:
         raise SurefootError(f"{argument} must be {rule}, got {shown(value)}.")
+
+
+def brief(name: object) -> str:
+    """A name in a line, whatever a file calls one."""
+    text = " ".join(str(name).split()) if str(name).strip() else str(name)
+    return text if len(text) <= SHORT.maxstring else f"{text[: SHORT.maxstring]}..."
 
 
 def shown(value: object) -> str:

@@ -2,6 +2,10 @@
 
 import io
 import json
+import os
+import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +21,12 @@ import surefoot as sf
 from surefoot.cli.gate import read_numbers
 from surefoot.errors import SurefootError
 from surefoot.models.checkpoints import read_weights
+from surefoot.studies.cells import cells_of
+from surefoot.studies.reading import read_study
 from surefoot.training.recipes import Recipe
+
+sys.path.append(str(Path(__file__).parents[1] / "studies"))
+import tiny
 
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
@@ -36,6 +45,8 @@ def pickled():
 
 LOGITS, LABELS = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, 1, 2, 0])
 RECIPE = {"data": "digits", "model": "tiny-resnet", "objective": {"name": "focal", "gamma": 2}, "training": {"epochs": 3}}
+STUDY = {**tiny.TINY, "table": {"columns": ["clean.accuracy"]}, "scales": {"smoke": {"seeds": 1}}}
+AUDIT = small_audits.audit()
 PIXELS = np.zeros((4, 8, 8), np.uint8)
 READERS = {
     "predictions.npz": (npz(logits=LOGITS, labels=LABELS), sf.Predictions.load),
@@ -46,9 +57,10 @@ READERS = {
         sf.Predictions.load,
     ),
     "recipe.yaml": (yaml.safe_dump(RECIPE).encode(), Recipe.read),
+    "study.yaml": (yaml.safe_dump(STUDY).encode(), lambda path: cells_of(read_study(str(path), "smoke"))),
     "weights.safetensors": (save({"w": torch.zeros(2, 3)}), read_weights),
     "weights.pth": (pickled(), read_weights),
-    "audit.json": (json.dumps(small_audits.audit()).encode(), read_numbers),
+    "audit.json": (json.dumps(AUDIT).encode(), read_numbers),
 }
 PLACES = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=6)
 EDITS = st.tuples(st.sampled_from(["change", "insert", "cut", "swap"]), PLACES)
@@ -76,8 +88,11 @@ def edited(whole: bytes, kind: str, places, word: bytes) -> bytes:
 def walk(name: str, folder: Path, kind: str, places, word: bytes) -> None:
     """Read one changed file; whatever is raised but a line of our own fails the test."""
     whole, read = READERS[name]
-    path = folder / name
-    path.write_bytes(edited(whole, kind, places, word))
+    (folder / name).write_bytes(edited(whole, kind, places, word))
+    read_or_refuse(read, folder / name)
+
+
+def read_or_refuse(read, path: Path) -> None:
     said = ""
     try:
         read(path)
@@ -101,9 +116,61 @@ def test_a_changed_file_is_read_or_refused(name, tmp_path, edit, word):
     walk(name, tmp_path, *edit, word)
 
 
+def leaves(value, path=()):
+    """The places of a parsed file, inner ones too."""
+    yield path
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from leaves(each, (*path, key))
+
+
+def with_leaf(value, path, new):
+    if not path:
+        return new
+    changed = dict(value) if isinstance(value, dict) else list(value)
+    changed[path[0]] = with_leaf(value[path[0]], path[1:], new)
+    return changed
+
+
+PLAIN = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(["1e400", "a:b", "../x"])
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    max_leaves=4,
+)
+PARSED = {"recipe.yaml": (RECIPE, yaml.safe_dump), "study.yaml": (STUDY, yaml.safe_dump), "audit.json": (AUDIT, json.dumps)}
+
+
+def change_value(name, folder, place, new):
+    """Another value anywhere in a file that stays well-formed."""
+    whole, write = PARSED[name]
+    places = list(leaves(whole))
+    (folder / name).write_text(write(with_leaf(whole, places[int(place * len(places))], new)))
+    read_or_refuse(READERS[name][1], folder / name)
+
+
+@pytest.mark.parametrize("name", PARSED)
+@settings(max_examples=60, deadline=None, suppress_health_check=QUIET, derandomize=True, database=None)
+@given(place=st.floats(0, 1, exclude_max=True), new=PLAIN)
+def test_a_changed_value_is_read_or_refused(name, tmp_path, place, new):
+    change_value(name, tmp_path, place, new)
+
+
 @pytest.mark.stress
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=20_000, deadline=None, suppress_health_check=QUIET, database=None)
-@given(edit=EDITS, word=WORDS)
-def test_very_many_changed_files(name, tmp_path, edit, word):
-    walk(name, tmp_path, *edit, word)
+def test_ten_minutes_of_changed_files(name, tmp_path):
+    """FUZZ_SECONDS for all readers together, 600 if not said."""
+    until, walked = time.monotonic() + float(os.environ.get("FUZZ_SECONDS", 600)) / len(READERS), Counter()
+
+    @settings(max_examples=200, deadline=None, suppress_health_check=QUIET, database=None)
+    @given(edit=EDITS, word=WORDS, place=st.floats(0, 1, exclude_max=True), new=PLAIN)
+    def some(edit, word, place, new):
+        walk(name, tmp_path, *edit, word)
+        if name in PARSED:
+            change_value(name, tmp_path, place, new)
+        walked["files"] += 1 + (name in PARSED)
+
+    while time.monotonic() < until:
+        some()
+    print(f"{name}: {walked['files']} changed files")
+    assert walked["files"] >= 200

@@ -62,7 +62,7 @@ def local_data(source: str, section: Mapping[str, Any], own: Collection[str] = (
     if "root" not in own and isinstance(root, str) and is_remote(root):
         raise SurefootError(f"{source} names a root that is no folder, '{root}': {way(has_flags, '--root')}.")
     refuse_shares(source, section, {"name": "--data", "labels": "--labels", "class_map": "--class-map"}, own, has_flags)
-    decided = name not in PUBLISHED or "download" in own
+    decided = not isinstance(name, str) or name not in PUBLISHED or "download" in own
     return dict(section) if decided else {**section, "download": "name" in own}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.fetching import local_data, refuse_remote_model
-from ..errors import NotFound, SurefootError, UnknownName, nearest
+from ..errors import NotFound, SurefootError, UnknownName, nearest, shown
 from ..measurements.registry import MEASUREMENTS
 from ..registry import refuse_code
 from ..schemas import check_keys, load_yaml
@@ -87,11 +87,11 @@ def read_file(name: str, extended_by: tuple[Path, ...] = (), *, allow_code: bool
     check_keys(f"key of study '{name}'", given, [*OF_FILE, *Study.model_fields])
     scales = given.get("scales") or {}
     if not isinstance(scales, dict):
-        raise SurefootError(f"scales of study '{name}' must be a mapping, got {scales!r}.")
+        raise SurefootError(f"scales of study '{name}' must be a mapping, got {shown(scales)}.")
     check_keys("scale", scales, SCALES)
     for scale, changed in scales.items():
         if not isinstance(changed, Mapping | None):
-            raise SurefootError(f"Scale '{scale}' of study '{name}' must be a mapping, got {changed!r}.")
+            raise SurefootError(f"Scale '{scale}' of study '{name}' must be a mapping, got {shown(changed)}.")
         check_keys(f"key of scale '{scale}'", changed or {}, [*Study.model_fields, "measure_options"])
     parent = given.pop("extends", None)
     if parent is None:
@@ -113,11 +113,11 @@ def check_labels(name: str, given: Mapping[str, Any], whole: Mapping[str, Any]) 
         for label, own in mapping(each.get("measure")).items():
             measured |= {label, str(mapping(own).get("measurement", label))}
     for own in [given, *(scale for scale in (given.get("scales") or {}).values() if scale)]:
-        check_keys("training_of (a model, data or method of this study)", mapping(own.get("training_of")), sorted(grid))
+        check_keys("training_of (a model, data or method of this study)", mapping(own.get("training_of")), sorted(grid, key=str))
         options = own.get("measure_options") or {}
         if not (isinstance(options, Mapping) and all(isinstance(each, Mapping | None) for each in options.values())):
-            raise SurefootError(f"measure_options of study '{name}' must be options by measurement, got {options!r}.")
-        check_keys("measurement (of measure_options)", options, sorted(measured))
+            raise SurefootError(f"measure_options of study '{name}' must be options by measurement, got {shown(options)}.")
+        check_keys("measurement (of measure_options)", options, sorted(measured, key=str))
 
 
 def find_study(name: str) -> Path:

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, UnknownName, brief, require, shown
 from ..measurements.registry import check_measure, validation_only
 from ..metrics import NEITHER, did_you_mean, of_column
 from ..objectives.methods import OBJECTIVES
 from ..schemas import check_keys
 
 AXES = ("data", "model", "fraction", "method")
+MOST_SEEDS = 1000  # more are a slip
 Section = str | dict[str, Any]
 
 
@@ -80,8 +81,8 @@ class Study(BaseModel):
     models: dict[str, Section]
     data: dict[str, Section]
     fractions: tuple[float, ...] = (1.0,)
-    seeds: int = Field(default=3, ge=1)
-    seeds_of: dict[str, Annotated[int, Field(ge=1)]] = {}  # for methods that get another number
+    seeds: int = Field(default=3, ge=1, le=MOST_SEEDS)
+    seeds_of: dict[str, Annotated[int, Field(ge=1, le=MOST_SEEDS)]] = {}  # for methods that get another number
     training: dict[str, Any] = {}
     training_of: dict[str, dict[str, Any]] = {}  # for models, data or methods that need another setting
     objective_options: dict[str, dict[str, Any]] = {}  # for every method of an objective that does not say them itself
@@ -110,10 +111,10 @@ def check_study(name: str, given: Mapping[str, Any]) -> Study:
         study = Study(**given)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = brief(".".join(str(part) for part in first["loc"]))
         if first["type"] == "missing":
             raise SurefootError(f"Study '{name}': {where} must be given.") from error
-        raise SurefootError(f"Study '{name}': {where}: {first['msg'].lower()}, got {first['input']!r}.") from error
+        raise SurefootError(f"Study '{name}': {where}: {first['msg'].lower()}, got {shown(first['input'])}.") from error
     for axis in ("methods", "models", "data", "measure"):
         require(len(getattr(study, axis)) > 0, f"{axis} of study '{name}'", "at least one", {})
     require(len(study.fractions) > 0, f"fractions of study '{name}'", "at least one", [])

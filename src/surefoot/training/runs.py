@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..calibration.calibrators import Calibrator, load_calibrator
 from ..calibration.guarantees import Answers, Guarantees, load_guarantees
 from ..data.settings import HUB, TORCHVISION, tagged_name
-from ..errors import NotFound, SurefootError, require
+from ..errors import NotFound, SurefootError, require, shown
 from ..files import LOCK, PART, inside, only_writer, read_tensors, remove, sweep, write_tensors, write_text
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
@@ -108,7 +108,7 @@ def difference(there: Mapping[str, Any], recipe: Recipe) -> str:
     one, two = options_of(there), options_of(yaml.safe_load(recipe.to_yaml()))
     for name in [*two, *one]:
         if one.get(name) != two.get(name):
-            return f"its {name} is {one.get(name)!r}, not {two.get(name)!r}"
+            return f"its {name} is {shown(one.get(name))}, not {shown(two.get(name))}"
     return ""
 
 
