@@ -244,3 +244,17 @@ def read_tensors(kind: str, path: str | Path) -> dict[str, Tensor]:
         return load_file(path)
     except SafetensorError as error:
         raise SurefootError(f"{kind} '{path}' is not a whole safetensors file: {error}.") from error
+
+
+def read_header(kind: str, path: str | Path) -> dict[str, Any]:
+    """What we said of a safetensors file in its header; empty if another program wrote it."""
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise NotFound(kind, path)
+    try:
+        with safe_open(path, "pt") as file:
+            about: Any = json.loads((file.metadata() or {}).get("surefoot", "{}"))
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise SurefootError(f"{kind} '{path}' is not a whole safetensors file: {error}.") from error
+    return about if isinstance(about, dict) else {}

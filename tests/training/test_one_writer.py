@@ -20,7 +20,7 @@ from surefoot.training.checkpointing import state_files
 from surefoot.training.runs import begun_copy, copy_folder, key_of
 
 HOLD = "import sys, time; from surefoot.files import only_writer\n"
-HOLD += "with only_writer(sys.argv[1]): print('held', flush=True); time.sleep(60)"
+HOLD += "with only_writer(sys.argv[1]): print('held', flush=True); time.sleep(600)"
 
 
 @contextmanager

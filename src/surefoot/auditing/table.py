@@ -6,7 +6,7 @@ Knows no torch: a comparison reads two tables and nothing else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,15 @@ def in_order(parts: Sequence[Rows]) -> Rows:
     }
 
 
+def rows_in(folder: Path, columns: Callable[[pa.Schema], Sequence[str]], chosen: pc.Expression | None = None) -> pa.Table:
+    """Some columns of all parts of a table, of the rows that are chosen."""
+    try:
+        data = ds.dataset(sorted(folder.glob("part-*.parquet")))
+        return data.to_table(columns=list(columns(data.schema)), filter=chosen)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise SurefootError(f"The table in '{folder}' cannot be read: {str(error).splitlines()[0]}") from error
+
+
 def table_folder(path: str | Path) -> Path:
     """Where the table of an audit is: `path` is the folder of the audit, its `audit.json`, or the table itself."""
     path = Path(path)
@@ -152,9 +161,8 @@ def read_conditions(folder: Path, conditions: Sequence[str], columns: Sequence[s
 
     All columns but the logits, or some, of which `index` must be one.
     """
-    data = ds.dataset(sorted(folder.glob("part-*.parquet")))
-    wanted = ["condition", *columns] if columns else [name for name in data.schema.names if name != "logits"]
-    whole = data.to_table(columns=wanted, filter=pc.field("condition").isin(list(conditions)))
+    own = None if columns is None else ["condition", *columns]
+    whole = rows_in(folder, lambda schema: own or without_logits(schema), pc.field("condition").isin(list(conditions)))
     if not len(whole):
         return {}
     return {name: in_order([rows]) for name, rows in by_condition(whole).items() if len(rows["index"])}
@@ -162,22 +170,27 @@ def read_conditions(folder: Path, conditions: Sequence[str], columns: Sequence[s
 
 def read_table(path: str | Path, condition: str | None = None, *, columns: Sequence[str] | None = None) -> DataFrame:
     """The table of an audit as a pandas data frame: all of it but the logits, or one condition, or some columns."""
-    data = ds.dataset(sorted(table_folder(path).glob("part-*.parquet")))
-    known = [name for name in data.schema.names if name != "logits"]
-    for name in columns or ():
-        if name not in data.schema.names:
-            raise UnknownName("column", name, data.schema.names)
-    chosen = None if condition is None else pc.field("condition") == condition
-    whole = data.to_table(columns=list(columns) if columns else known, filter=chosen)
+
+    def known(schema: pa.Schema) -> Sequence[str]:
+        for name in columns or ():
+            if name not in schema.names:
+                raise UnknownName("column", name, schema.names)
+        return columns or without_logits(schema)
+
+    whole = rows_in(table_folder(path), known, None if condition is None else pc.field("condition") == condition)
     if condition is not None and len(whole) == 0:
         raise UnknownName("condition", condition, conditions_in(path))
     frame: DataFrame = whole.to_pandas()
     return frame
 
 
+def without_logits(schema: pa.Schema) -> list[str]:
+    return [name for name in schema.names if name != "logits"]
+
+
 def conditions_in(path: str | Path) -> list[str]:
     """The conditions of a table, the clean images first."""
-    column = ds.dataset(sorted(table_folder(path).glob("part-*.parquet"))).to_table(columns=["condition"])["condition"]
+    column = rows_in(table_folder(path), lambda _: ["condition"])["condition"]
     names = sorted(set(column.cast(pa.string()).unique().to_pylist()))
     return sorted(names, key=lambda name: name != CLEAN)
 

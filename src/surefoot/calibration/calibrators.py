@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SurefootError, UnknownName
-from ..files import read_tensors, write_tensors
+from ..files import read_header, read_tensors, write_tensors
 from ..registry import Registry, import_target
 from ..types import Images, Logits, Predictions
 
@@ -125,18 +125,17 @@ def state_of(calibrator: Calibrator) -> dict[str, Any]:
 
 def load_calibrator(path: str | Path) -> Calibrator:
     """Read what `Calibrator.save` wrote."""
-    from safetensors import safe_open
-
-    tensors = read_tensors("calibration", path)
-    with safe_open(path, "pt") as file:
-        about = json.loads((file.metadata() or {}).get("surefoot", "{}"))
+    tensors, about = read_tensors("calibration", path), read_header("calibration", path)
     if "method" not in about:
         raise SurefootError(f"'{path}' was not written by Surefoot: it names no calibration method.")
-    seen = FittedOn(indices=tensors.pop("indices", None), **about["fitted_on"])
-    tensors.pop("empty", None)
-    if about["method"] not in METHODS:
+    if not isinstance(about["method"], str) or about["method"] not in METHODS:
         raise UnknownName(f"{METHODS.kind} in '{path}'", about["method"], METHODS.names)
-    calibrator: Calibrator = METHODS.load(about["method"])(**about["state"], **tensors, note=about["note"], fitted_on=seen)
+    try:
+        seen = FittedOn(indices=tensors.pop("indices", None), **about["fitted_on"])
+        tensors.pop("empty", None)
+        calibrator: Calibrator = METHODS.load(about["method"])(**about["state"], **tensors, note=about["note"], fitted_on=seen)
+    except (KeyError, TypeError) as error:
+        raise SurefootError(f"'{path}' is not a whole calibration: {error}.") from error
     return calibrator
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ..errors import SurefootError
-from ..files import read_tensors, write_tensors
+from ..files import read_header, read_tensors, write_tensors
 from ..types import Logits, Predictions
 from .calibrators import FittedOn
 from .prediction_sets import PredictionSets, Score, fit_prediction_sets
@@ -98,11 +98,7 @@ class Guarantees:
 
 def load_guarantees(path: str | Path) -> Guarantees:
     """Read what `Guarantees.save` wrote."""
-    from safetensors import safe_open
-
-    tensors = read_tensors("guarantees", path)
-    with safe_open(path, "pt") as file:
-        about = json.loads((file.metadata() or {}).get("surefoot", "{}"))
+    tensors, about = read_tensors("guarantees", path), read_header("guarantees", path)
     if not about or not set(about) <= {SETS, RISK}:
         raise SurefootError(f"'{path}' was not written by Surefoot: it names no guarantee.")
     try:

@@ -155,7 +155,13 @@ def draw_page(path: Path, models: list[Compared], comparison: Comparison) -> Non
     audits = [read_audit(model.folder) for model in models]
     for plain_audit, name in zip(audits, comparison.models, strict=True):
         plain_audit["subject"]["name"] = name
-    write_page(path, audits, differences=comparison.for_page(), notes=comparison.notes)
+    try:
+        write_page(path, audits, differences=comparison.for_page(), notes=comparison.notes)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        files = " or ".join(f"'{model.folder}'" for model in models)
+        raise SurefootError(
+            f"No page can be drawn: audit.json or points.json in {files} is not as an audit writes it."
+        ) from error
 
 
 def show(comparison: Comparison) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..calibration.disjoint import uniform_by_image
 from ..errors import SurefootError, require
-from ..files import read_tensors, write_tensors
+from ..files import read_header, read_tensors, write_tensors
 from ..types import Features, Labels, Logits, check_labels, check_scores
 
 BANK = 10_000  # features that are kept themselves
@@ -134,12 +134,9 @@ class Known:
 
 def load_known(path: str | Path, about: Mapping[str, object] | None = None) -> Known | None:
     """What `save` wrote; None if it is of something else than `about`."""
-    from safetensors import safe_open
-
-    tensors = read_tensors("statistics of known features", path)
+    kind = "statistics of known features"
+    tensors, said = read_tensors(kind, path), read_header(kind, path)
     try:
-        with safe_open(path, "pt") as file:
-            said = json.loads((file.metadata() or {})["surefoot"])
         classes, dimensions = tensors["sums"].shape
         known = Known(classes, dimensions, bank=said["bank"], images=said["images"])
         for name, tensor in tensors.items():

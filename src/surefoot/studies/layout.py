@@ -174,7 +174,7 @@ def value_of(results: Results, cell: Cell, name: str, unmeasured: float | None) 
     label, _, metric = name.partition(".")
     measured = results.metrics(cell, label) or {}
     if name == "cost.epochs" and (relative := measured.get("relative")) is not None:
-        return relative * cell.recipe.training["epochs"]
+        return relative * float(cell.recipe.training["epochs"])
     return measured.get(metric, unmeasured)
 
 

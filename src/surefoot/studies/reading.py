@@ -107,13 +107,15 @@ def read_file(name: str, extended_by: tuple[Path, ...] = (), *, allow_code: bool
 def check_labels(name: str, given: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
     """What a file changes by label must be somewhere in the study, at whatever scale: other options would reach nothing."""
     everywhere = [whole, *(scale for scale in (whole.get("scales") or {}).values() if scale)]
-    grid = set().union(*map(labels_of, everywhere))
+    grid = sorted(set().union(*map(labels_of, everywhere)), key=str)
     measured = set(MEASUREMENTS.names)
     for each in everywhere:
         for label, own in mapping(each.get("measure")).items():
             measured |= {label, str(mapping(own).get("measurement", label))}
     for own in [given, *(scale for scale in (given.get("scales") or {}).values() if scale)]:
-        check_keys("training_of (a model, data or method of this study)", mapping(own.get("training_of")), sorted(grid, key=str))
+        check_keys(
+            "training_of (a model, data or method of this study)", mapping(own.get("training_of")), sorted(grid, key=str)
+        )
         options = own.get("measure_options") or {}
         if not (isinstance(options, Mapping) and all(isinstance(each, Mapping | None) for each in options.values())):
             raise SurefootError(f"measure_options of study '{name}' must be options by measurement, got {shown(options)}.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import NotFound
+from ..errors import NotFound, SurefootError
 from ..files import inside, read_json, write_json, write_text
 from ..plain import plain
 from .cells import Cell, whole
@@ -30,6 +30,8 @@ class Results:
     def read(self, cell: str) -> Record:
         path = self.path(cell)
         record: Record = read_json("cell", path) if path.is_file() else {}
+        if not whole_record(record):
+            raise SurefootError(f"'{path}' is not the whole record of a cell: remove it, and it is computed again.")
         return record
 
     def measured(self, cell: Cell) -> dict[str, Metrics]:
@@ -95,6 +97,20 @@ class Results:
     def _write(self, cell: str, record: Record) -> None:
         inside(self.folder, CELLS)
         write_json(self.path(cell), record)
+
+
+def whole_record(record: Any) -> bool:
+    """Whether a file holds what a cell's does: measurements with their options and numbers."""
+    if not isinstance(record, dict) or not isinstance(record.get("recipe", {}), dict):
+        return False
+    measurements = record.get("measurements", {})
+    return isinstance(measurements, dict) and all(map(whole_entry, measurements.values()))
+
+
+def whole_entry(entry: Any) -> bool:
+    if not (isinstance(entry, dict) and isinstance(entry.get("options"), dict) and isinstance(entry.get("metrics"), dict)):
+        return False
+    return all(isinstance(value, int | float | None) for value in entry["metrics"].values())
 
 
 class Snapshot(Results):

@@ -19,7 +19,19 @@ from ..calibration.calibrators import Calibrator, load_calibrator
 from ..calibration.guarantees import Answers, Guarantees, load_guarantees
 from ..data.settings import HUB, TORCHVISION, tagged_name
 from ..errors import NotFound, SurefootError, require, shown
-from ..files import LOCK, PART, inside, only_writer, read_tensors, remove, sweep, write_tensors, write_text
+from ..files import (
+    LOCK,
+    PART,
+    inside,
+    only_writer,
+    read_header,
+    read_tensors,
+    read_text,
+    remove,
+    sweep,
+    write_tensors,
+    write_text,
+)
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
 from ..models.observing import evaluating
@@ -197,7 +209,7 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
     objective = recipe.build_objective()
     if (folder / OBJECTIVE).is_file():
         load_weights(objective, read_tensors("objective state", folder / OBJECTIVE), f"'{folder / OBJECTIVE}'")
-    lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines() if (folder / HISTORY).is_file() else []
+    lines = read_text("history", folder / HISTORY).splitlines() if (folder / HISTORY).is_file() else []
     calibrator = load_calibrator(folder / CALIBRATION) if (folder / CALIBRATION).is_file() else None
     promises = load_guarantees(folder / GUARANTEES) if (folder / GUARANTEES).is_file() else None
     try:
@@ -253,16 +265,8 @@ def without_weights(recipe: Recipe) -> dict[str, Any]:
 
 def read_sizes(path: Path) -> dict[str, Any]:
     """The sizes that a run's weights file carries, so that its data are not needed to build the model."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise NotFound("weights", path)
-    try:
-        with safe_open(path, "pt") as file:
-            sizes: Any = json.loads((file.metadata() or {}).get("surefoot", "{}"))
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        raise SurefootError(f"weights '{path}' is not a whole safetensors file of a run: {error}.") from error
-    if not isinstance(sizes, dict) or not isinstance(sizes.get("image_size"), list):
+    sizes = read_header("weights", path)
+    if not isinstance(sizes.get("image_size"), list):
         raise SurefootError(f"'{path}' was not written by Surefoot: it does not say its sizes.")
     check_keys(f"size in '{path}'", sizes, SIZES)
     counts = [sizes.get("num_classes"), sizes.get("channels"), *sizes["image_size"]]
