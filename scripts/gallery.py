@@ -47,7 +47,7 @@ def page() -> str:
     lines = [
         "# Figures",
         "",
-        "Figures of the papers at smoke scale (a quarter of digits, 2 epochs, a small net): what is drawn, not what they found.",
+        "Figures of the papers at smoke scale (a few digits, two epochs, a small net): what is drawn, not what they found.",
     ]
     lines += [
         "Each is made by the command above it; `scripts/gallery.py` makes them all. More in [studies](studies.md#figures).",
