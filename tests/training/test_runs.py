@@ -56,7 +56,7 @@ def test_a_module_from_python_needs_to_be_passed_in(digits, tmp_path):
 
 def test_a_run_is_not_overwritten_unless_asked(run, digits):
     before = (run.folder / "model.safetensors").stat().st_mtime_ns
-    with pytest.raises(SurefootError, match=r"its training.epochs is 3, not 1\); choose another output or pass overwrite"):
+    with pytest.raises(SurefootError, match=r"its training.epochs is 6, not 1\); choose another output or pass overwrite"):
         sf.fit(run.model, run.objective, digits, epochs=1, output=run.folder, progress=False)
     assert (run.folder / "model.safetensors").stat().st_mtime_ns == before
 
