@@ -77,7 +77,7 @@ def test_probabilities(model, sample):
 def test_training_mode(model, sample):
     found = findings(model.train(), sample)
     assert list(found) == ["training-mode"]
-    assert "12 layers" in found["training-mode"].message
+    assert "9 layers" in found["training-mode"].message
     assert model.training
 
 
