@@ -12,14 +12,14 @@ import surefoot as sf
 
 PUBLIC = {
     "surefoot": "Classifier Predictions SurefootError adapt audit audit_predictions compare export fit load_data load_model"
-    " load_run write_page",
+    " load_run track write_card write_page",
     "surefoot.objectives": "CrossEntropy LabelSmoothing Focal Mixup CutMix AugMix MaCS MaCSAugMix MAGNMA Discriminative"
     " Stability NoisyOnly CleanAndNoisy DiverseNoise RandomSelfEnsemble AdversarialTraining TRADES Objective balanced_weights",
     "surefoot.corruptions": "corrupt NAMES CBAR CBAR_CIFAR COMMON15 EXTRA4 FAMILIES PAPERS4 write corrupted open_copies"
     " draw_sheet add_gaussian_noise add_uniform_noise frost_photographs",
     "surefoot.attacks": "fgsm pgd kl_pgd noise autoattack evaluate transfer security_curve masking_signs",
     "surefoot.calibration": "Predictions scores reliability fit_temperature scale_features difference fit_prediction_sets"
-    " fit_risk_threshold",
+    " fit_risk_threshold Metric compute",
     "surefoot.geometry": "margins sensitivity input_curvature fisher_trace class_centres class_means cone_index bias_dependence"
     " feature_statistics hessian_curvature certify radius_estimates neural_collapse representation_plane loss_landscape"
     " layer_projection linear_probe spectral_complexity scale_transformed",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .auditing.audit import audit
     from .auditing.comparing import compare
     from .auditing.predictions import audit_predictions
+    from .auditing.tracking import track
     from .auditing.unlabelled import monitor
     from .data.loading import load_data
     from .errors import SurefootError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .models.exporting import export
     from .models.foreign import adapt
     from .models.loading import load_model
+    from .report.card import write_card
     from .report.page import write_page
     from .training.loop import fit
     from .training.runs import load_run
@@ -50,6 +52,8 @@ _HOME = {
     "audit_predictions": "auditing.predictions",
     "compare": "auditing.comparing",
     "monitor": "auditing.unlabelled",
+    "track": "auditing.tracking",
+    "write_card": "report.card",
     "write_page": "report.page",
     "export": "models.exporting",
     "Classifier": "models.classifier",
@@ -85,7 +89,9 @@ __all__ = [
     "monitor",
     "objectives",
     "ood",
+    "track",
     "views",
+    "write_card",
     "write_page",
 ]
 

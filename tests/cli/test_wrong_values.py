@@ -28,6 +28,7 @@ BASE = {
     "compare": ["audited", "other"],
     "gate": ["audited", "--rule", "ece < 1"],
     "export": ["run", "--output", "out.onnx"],
+    "card": ["run", "--output", "out"],
     "calibrate": ["run", "--output", "out"],
     "corrupt": ["--data", "digits", "--output", "out"],
     "attack": ["run", "--attack", "fgsm", "--eps", 0, "--max-images", 2, "--no-check"],

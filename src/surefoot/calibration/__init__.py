@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..types import Predictions
     from .bins import ReliabilityBins, reliability
     from .calibrators import Calibrated, Calibrator, Repair, load_calibrator, load_repair
+    from .metric import Metric, compute
     from .per_class import ClassBias, ClassScaling, Isotonic, fit_bias, fit_isotonic, fit_vector
     from .prediction_sets import CrossFitSets, PredictionSets, cross_fit_prediction_sets, fit_prediction_sets
     from .risk import CrossFitRisk, RiskThreshold, cross_fit_risk_threshold, fit_risk_threshold
@@ -37,6 +38,8 @@ _HOME = {
     "Repair": ".calibrators",
     "load_calibrator": ".calibrators",
     "load_repair": ".calibrators",
+    "Metric": ".metric",
+    "compute": ".metric",
     "ClassBias": ".per_class",
     "ClassScaling": ".per_class",
     "fit_bias": ".per_class",
@@ -73,6 +76,7 @@ __all__ = [
     "CrossFitSets",
     "FeatureScaling",
     "Isotonic",
+    "Metric",
     "PredictionSets",
     "Predictions",
     "ReliabilityBins",
@@ -81,6 +85,7 @@ __all__ = [
     "Scores",
     "SetScores",
     "Temperature",
+    "compute",
     "cross_fit_prediction_sets",
     "cross_fit_risk_threshold",
     "cross_fit_temperature",

@@ -16,6 +16,7 @@ from ..auditing.budget import QUICK, parse_time
 from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
 from ..auditing.table import write_predictions
+from ..auditing.tracking import track
 from ..data.collection import SPLITS
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, printable
@@ -29,6 +30,7 @@ from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.processes import check_processes, is_first, launch, launched
 from ..training.runs import load_run
+from ..training.trackers import check_tracker
 from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
@@ -106,6 +108,10 @@ def audit(
     output: Annotated[Path | None, typer.Option(help="Folder for the page [default: the run folder]")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an unfinished audit with other options")] = False,
     assets: Annotated[str, typer.Option(help="Plotly's script: inline, or beside the page, to share")] = "inline",
+    tracker: Annotated[
+        str | None, typer.Option(help="Give numbers and page to tensorboard, mlflow or wandb, to the run's own run there")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="What the run belongs to in the tracker [default: surefoot]")] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 where the checks before the audit find something fatal")
     ] = False,
@@ -115,6 +121,10 @@ def audit(
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
     check_processes(processes)
     find_depth(depth)
+    if tracker is not None:
+        check_tracker(tracker)
+    elif project is not None:
+        raise SurefootError("--project is for --tracker.")
     target = one_target(targets or [], ensemble)
     flag.check_folder(output)
     if assets not in ASSETS:
@@ -141,7 +151,7 @@ def audit(
         shared: dict[str, Any] = {"risks": risk or RISKS, "groups": named, "calibrate_on": calibration or CROSS_FIT}
         shared |= {"allow_leakage": allow_leakage, "provenance": {"command": as_given()}}
         audit_predictions(loaded_predictions, name=predictions.stem, seed=seed, output=folder, **shared)
-        show(folder, json_, quiet, assets, strict)
+        show(folder, json_, quiet, assets, strict, tracker, project)
         return
     alone = split == "test" and calibration not in SPLITS  # no other split is asked for
     loaded = find_target(target, source, {**data_options, "lazy": True, "audited": alone})
@@ -160,7 +170,7 @@ def audit(
     measured["provenance"] = provenance_of(loaded, as_given())
     measure(loaded.model, loaded.data, name=loaded.name, output=folder, progress=not quiet, **measured)
     if is_first():
-        show(folder, json_, quiet, assets, strict)
+        show(folder, json_, quiet, assets, strict, tracker, project)
 
 
 def names_in(text: str | None) -> list[str]:
@@ -214,13 +224,23 @@ def parse_groups(given: str, of: Split | Predictions) -> list[str]:
     return read_groups(path, column, of)
 
 
-def show(folder: Path, json_: bool, quiet: bool, assets: str = "inline", strict: bool = False) -> None:
+def show(
+    folder: Path,
+    json_: bool,
+    quiet: bool,
+    assets: str = "inline",
+    strict: bool = False,
+    tracker: str | None = None,
+    project: str | None = None,
+) -> None:
     """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
     plain = read_audit(folder)
     predictions = write_predictions(folder, plain["subject"]["classes"])
     page = write_page(
         folder / "report.html", [plain], assets=assets, predictions=None if predictions is None else predictions.name
     )
+    if tracker is not None:
+        track(folder, tracker, project=project)
     fatal = [finding for finding in plain["preflight"] if finding["severity"] == FATAL]
     for finding in plain["preflight"]:
         line = printable(f"! {finding['message']} {finding['advice']}")

@@ -33,6 +33,7 @@ COMMANDS = {
     "monitor": "Watch a run on pictures without labels, against its audit",
     "gate": "Judge an audit by rules, for CI",
     "export": "Write a model for other programs, as ONNX or .pt2",
+    "card": "Write a run as a folder with a model card, for the Hugging Face hub",
     "calibrate": "Calibrate the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
     "attack": "Attack a trained model at several budgets",

@@ -49,7 +49,8 @@ def train(
     precision: Annotated[str | None, typer.Option(help="auto, float32, bf16 or fp16 [default: auto, see doctor]")] = None,
     compile: Annotated[bool, typer.Option("--compile", help="torch.compile the model")] = False,
     processes: Annotated[int, typer.Option(help="Processes on this machine, each with its share of a batch")] = 1,
-    tracker: Annotated[str | None, typer.Option(help="tensorboard, or another of accelerate's trackers")] = None,
+    tracker: Annotated[str | None, typer.Option(help="tensorboard, mlflow, wandb, or another of accelerate's trackers")] = None,
+    project: Annotated[str | None, typer.Option(help="What the run belongs to in the tracker [default: surefoot]")] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=LARGEST_SEED, help="Decides weights, order and noise [default: 0]")
     ] = None,
@@ -108,11 +109,14 @@ def train(
         own = compose({section: {} for section in NAMED}, set or [], names, sections, seed)
         composed["data"] = local_data(source_of(recipe), composed["data"], own["data"])
         refuse_remote_model(source_of(recipe), composed["model"], own["model"])
+    if project is not None and tracker is None:
+        raise SurefootError("--project is for --tracker.")
     checked = Recipe.check(composed)
     check_processes(processes)
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
-    run = checked.run(output=output, overwrite=overwrite, device=device, tracker=tracker, progress=not quiet)
+    told = flag.given(tracker=tracker, project=project)
+    run = checked.run(output=output, overwrite=overwrite, device=device, progress=not quiet, **told)
     if not is_first():
         return
     best = checked.training["keep"] == "best"

@@ -23,6 +23,7 @@ from .precision import choose_precision
 from .processes import accelerated
 from .recipes import Recipe, training_option_names
 from .runs import Run, finish_run, finished_run, keep_best, key_of, write_history, writing_run
+from .trackers import begin
 from .validation import check_arguments, is_better, should_stop, validate
 
 
@@ -56,6 +57,7 @@ def fit(
     seed: int = 0,
     device: str = "auto",
     tracker: str | None = None,
+    project: str | None = None,
     output: str | Path | None = None,
     overwrite: bool = False,
     progress: bool = True,
@@ -69,9 +71,12 @@ def fit(
     `batch_size` is that of one update, over all processes; `accumulation` computes it in so many parts. `decay_epochs` and
     `decay_rate` are for the "step" schedule. `ema_decay` keeps a moving average of the weights, which is validated and kept.
     `patience` stops after so many epochs without a better validation accuracy. `keep` says which weights the run ends with:
-    those of the "last" or of the "best" epoch by validation accuracy. `tracker` is one of accelerate's, such as "tensorboard".
+    those of the "last" or of the "best" epoch by validation accuracy. `tracker` is one of accelerate's, such
+    as "tensorboard", "mlflow" or "wandb", and `project` what the run belongs to there, "surefoot" if not given.
     """
     objective = build_objective(objective, {}) if isinstance(objective, str) else objective
+    if project is not None and tracker is None:
+        raise SurefootError("project is for a tracker.")
     given = dict(locals())
     check_arguments(model, data, epochs, batch_size, accumulation, ema_decay, patience, keep, clip_norm)
     objective.prepare(model.num_classes, model.feature_dim)
@@ -95,6 +100,8 @@ def fit(
             finished = finished_run(folder, model, objective)
             if finished:
                 return finished
+            if tracker is not None and folder is not None:
+                begin(accelerator, tracker, project, folder, recipe.sections())
             state = train(engine, data, epochs, patience, folder, progress, keep)
             model.load_state_dict(engine.best if keep == "best" else engine.judged.state_dict())
             run = Run(recipe, model.eval(), objective, state.history, folder, class_names=data.class_names)

@@ -21,12 +21,12 @@ from ..errors import SurefootError, require
 from ..files import inside
 from ..lifelines import for_child
 from .precision import NAMES
+from .trackers import FOLDER
 
 if torch.distributed.is_available():
     import torch.distributed.nn  # read after a group began, its functions would keep that group as a default argument
 
 
-TRACKER = "tracker"  # its folder in that of a run
 MOST = 64  # processes on one machine: a mistyped number must not take it down
 GRACE = 3.0  # seconds for processes to end by themselves
 
@@ -50,7 +50,7 @@ def accelerated(device: torch.device, precision: str, tracker: str | None, folde
     if tracker is not None and folder is None:
         raise SurefootError(f"tracker '{tracker}' needs an output folder.")
     if tracker is not None and folder is not None:
-        inside(folder, TRACKER)
+        inside(folder, FOLDER)
     try:
         accelerator = Accelerator(
             cpu=device.type == "cpu",
@@ -66,8 +66,6 @@ def accelerated(device: torch.device, precision: str, tracker: str | None, folde
     if accelerator.num_processes > 1:
         atexit.register(leave_group)
     try:
-        if tracker is not None:
-            accelerator.init_trackers(TRACKER)
         yield accelerator
     finally:
         for each in accelerator.trackers:

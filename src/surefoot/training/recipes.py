@@ -37,7 +37,7 @@ NAMED = ("data", "model", "objective")
 SECTIONS = (*NAMED, "augmentation", "training", "seed", "fingerprint", "surefoot")
 NOT_MODEL_OPTIONS = ("name", "data", "returns", "timeout", "retries", "sends")  # the last of models that are not trained
 NOT_DATA_OPTIONS = ("name", "model", "normalised", "channel_order")  # those of objects, which no file can hold
-ENVIRONMENT = ("device", "tracker", "output", "overwrite", "progress")  # where and how a run is made, not what it is
+ENVIRONMENT = ("device", "tracker", "project", "output", "overwrite", "progress")  # where and how a run is made, not what it is
 NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", *ENVIRONMENT)
 
 
@@ -108,8 +108,12 @@ class Recipe:
         refuse_code(source_of(path), content)
         return replace(cls.check(content), file=source_of(path))
 
+    def sections(self) -> dict[str, Any]:
+        """What decides the run, by section."""
+        return {name: getattr(self, name) for name in ("seed", *NAMED, "augmentation", "training")}
+
     def to_yaml(self) -> str:
-        body = {"surefoot": VERSION, "seed": self.seed, **{s: getattr(self, s) for s in (*NAMED, "augmentation", "training")}}
+        body = {"surefoot": VERSION, **self.sections()}
         body |= {"fingerprint": self.fingerprint} if self.fingerprint else {}
         return yaml.safe_dump(json.loads(json.dumps(body)), sort_keys=False)  # tuples as lists
 
@@ -144,7 +148,7 @@ class Recipe:
     def run(self, model: Classifier | None = None, **environment: Any) -> Run:
         """Train as the recipe says, from the weights of `model` if one is given.
 
-        `environment` is device, tracker, output, overwrite and progress.
+        `environment` is device, tracker, project, output, overwrite and progress.
         """
         from .loop import fit
 

@@ -39,7 +39,10 @@ from ..objectives.base import Objective
 from ..schemas import check_keys
 from ..types import Images
 from .checkpointing import BEST, STATE, Epoch, clear_state, state_files
+from .hub import PREFIX, fetched
 from .recipes import Recipe, read_recipe
+from .trackers import FOLDER as TRACKED
+from .trackers import RUN as TRACKED_RUN
 
 logger = logging.getLogger("surefoot")
 RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
@@ -148,6 +151,7 @@ def remove_run(folder: Path) -> None:
     for name in (WEIGHTS, BEST, OBJECTIVE, HISTORY, RECIPE, CALIBRATION, GUARANTEES, *AUDIT):
         (folder / name).unlink(missing_ok=True)
     remove(data)
+    (inside(folder, TRACKED) / TRACKED_RUN).unlink(missing_ok=True)  # what it has told a tracker stays
     clear_state(folder)
 
 
@@ -188,8 +192,10 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
     """Read a run folder; `model` is needed only if the run was given a module without a name.
 
     Nothing in the folder is executed or fetched unless `allow_code` says that it may be: objectives and views of one's own
-    (`package.module:Class`), models on the Hugging Face hub.
+    (`package.module:Class`), models on the Hugging Face hub. `hf://owner/name` is a run on the hub that `surefoot card` wrote.
     """
+    if isinstance(folder, str) and folder.startswith(PREFIX):
+        folder = fetched(folder, [RECIPE, HISTORY, WEIGHTS, OBJECTIVE, CALIBRATION, GUARANTEES])
     folder = Path(folder)
     if not folder.is_dir():
         raise NotFound("run folder", folder)
