@@ -17,6 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	@command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@echo "Installing into $(VENV) ..."
 	@$$(command -v uv || echo $(BIN)/uv) pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[dev,docs]'
+	@$$(command -v uv || echo $(BIN)/uv) pip install --quiet --python $(BIN)/python --constraint constraints.txt --target $(VENV)/trackers --no-deps wandb
 	@touch $@
 
 demo: $(READY) ## Train two models on digits, audit both, compare them, write the page

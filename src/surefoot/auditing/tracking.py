@@ -1,0 +1,25 @@
+"""An audit in the tracker where its run is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import SurefootError
+from ..files import read_json
+from ..training.trackers import check_tracker, log_audit
+from .naming import check_audit, numbers_in
+
+
+def track(folder: str | Path, tracker: str, *, project: str | None = None) -> None:
+    """Give a tracker every number of the audit in a folder, as `audit/calibration.ece`, and its page.
+
+    `tracker` is "tensorboard", "mlflow" or "wandb". The audit joins the run that training with this tracker began, or a new one
+    of the project that is called as the folder is.
+    """
+    folder = Path(folder)
+    check_tracker(tracker)
+    audit, page = check_audit(folder / "audit.json", read_json("audit", folder / "audit.json")), folder / "report.html"
+    if not page.is_file():
+        raise SurefootError(f"'{folder}' has no report.html: surefoot audit or sf.write_page writes it.")
+    numbers = {f"audit/{name}": float(number.value) for name, number in numbers_in(audit).items()}
+    log_audit(folder, tracker, project, numbers, page)
