@@ -10,7 +10,7 @@ import surefoot
 SOURCE = Path(surefoot.__file__).parent
 SHARED = [
     *("version", "errors", "files", "limits", "lifelines", "allocator", "schemas", "registry", "keys", "seeds", "intervals"),
-    *("types", "plain", "storage", "progress", "metrics", "cluster"),
+    *("types", "plain", "storage", "progress", "metrics", "cluster", "notebooks"),
 ]
 ROOMS = [
     *("imageops", "data", "models", "views", "corruptions", "calibration", "ood", "attacks", "objectives"),

@@ -24,6 +24,7 @@ from ..files import read_json
 from ..intervals import NORMAL_95, Estimate
 from ..measurements.base import CLEAN, Rows
 from ..measurements.scores import SCORES
+from ..notebooks import html_table
 from ..plain import plain
 from .naming import Number, check_audit, good_direction, numbers_in
 from .shared_images import (
@@ -96,6 +97,13 @@ class Difference:
         return replace(self, adjusted=ends, real=self.distance > width)
 
 
+def said_of(difference: Difference) -> str:
+    """The interval of the verdict, and the verdict."""
+    low, high = difference.adjusted
+    verdict = {1: "better", -1: "worse", 0: "equal"}[difference.better] if difference.real else "cannot tell"
+    return f"{verdict} ({low:+.4f} to {high:+.4f})"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Models by name, the value of every number for each of them, the differences, and what to know about them."""
@@ -104,6 +112,11 @@ class Comparison:
     values: dict[str, dict[str, float]]
     differences: list[Difference]
     notes: list[str]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: every difference, and whether it is real."""
+        rows = [(each.name, f"{each.second} - {each.first}", f"{each.value:+.4f}", said_of(each)) for each in self.differences]
+        return html_table(" and ".join(self.models), ("", "models", "difference", "verdict"), rows, self.notes)
 
     def for_page(self) -> list[dict[str, Any]]:
         """The paired differences, plain: the page says that both models were judged on the same images."""

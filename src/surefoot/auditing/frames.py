@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..metrics import find, path_label
+from ..metrics import ENDS, find, path_label
+from ..notebooks import ESTIMATES, estimate_row, html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -67,11 +67,6 @@ def as_dataframe(audit: dict[str, Any]) -> DataFrame:
     return DataFrame(list(numbers_of(parts)), columns=["name", "value", "low", "high"])
 
 
-def digits(value: float | None) -> str:
-    """As the eye wants it; an attack on a model without right predictions has no success rate."""
-    return "-" if value is None else f"{value:.4f}"
-
-
 def as_html(audit: dict[str, Any]) -> str:
     """The first numbers of an audit with their intervals."""
     rows = [(find(name).label, audit["calibration"][name]) for name in ("accuracy", "ece", "nll")]
@@ -79,10 +74,5 @@ def as_html(audit: dict[str, Any]) -> str:
         rows.append((path_label("corruptions.mean_accuracy"), audit["corruptions"]["mean_accuracy"]))
     attacks = audit.get("attacks", {}).items()
     rows += [(path_label(f"attacks.{name}.success_rate"), estimate["success_rate"]) for name, estimate in attacks]
-    body = "".join(
-        f"<tr><td style='text-align:left'>{escape(name)}</td><td>{digits(estimate['value'])}</td>"
-        f"<td>{digits(estimate['low'])} to {digits(estimate['high'])}</td></tr>"
-        for name, estimate in rows
-    )
-    head = "<tr><th></th><th>value</th><th>95 % interval</th></tr>"
-    return f"<h4>{escape(audit['subject']['name'])}</h4><table>{head}{body}</table>"
+    shown = (estimate_row(name, *(estimate[end] for end in ENDS)) for name, estimate in rows)
+    return html_table(audit["subject"]["name"], ESTIMATES, shown)

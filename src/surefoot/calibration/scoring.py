@@ -13,6 +13,8 @@ from scipy import sparse
 
 from ..errors import SurefootError, UnknownName, require
 from ..intervals import Estimate
+from ..metrics import find
+from ..notebooks import ESTIMATES, digits, estimate_row, html_table
 from .bins import ClassSums, debiased_ece_of, max_error_of, rms_of, smooth_ece
 from .bootstrap import DRAWS, calibrated_ece, drawn_copies, estimate, norm_estimate, share_estimate, shifted_estimate
 from .per_image import PerImage
@@ -51,6 +53,12 @@ class Scores:
     aurc: Estimate
     auroc: Estimate
     ece_if_calibrated: tuple[float, float]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: every score with its interval."""
+        rows = [estimate_row(find(name).label, getattr(self, name)) for name in NAMES]
+        low, high = self.ece_if_calibrated
+        return html_table("scores", ESTIMATES, rows, [f"ECE if calibrated: {digits(low)} to {digits(high)}"])
 
 
 MEANS = {"accuracy", "top5", "nll", "brier"}

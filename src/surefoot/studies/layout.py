@@ -8,6 +8,7 @@ from statistics import fmean
 
 from ..errors import nearest
 from ..metrics import NEITHER, UP, Metric, of_column
+from ..notebooks import html_table
 from .cells import Cell
 from .results import Results, Snapshot
 from .schema import AXES, Study
@@ -61,6 +62,17 @@ class Table:
     differs: str | None = None  # the paper's setting from ours
     undefined: tuple[str, ...] = ()  # metrics that are not finite in some cell, as after a training that diverged
     setting: tuple[str, ...] = ()  # what was trained and measured, in words
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table as Markdown has it."""
+        from .rendering import cell, notes
+
+        head = [*self.axes, *(column.title for column in self.columns)]
+        cells = {
+            key: [cell(entry, column.metric).replace("**", "") for entry, column in zip(entries, self.columns, strict=True)]
+            for key, entries in self.rows.items()
+        }
+        return html_table(self.title, head, [[*key, *shown] for key, shown in cells.items()], notes(self))
 
 
 def build_table(study: Study, cells: Sequence[Cell], results: Results, whole: Sequence[Cell] = ()) -> Table:

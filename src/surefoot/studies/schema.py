@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..errors import SurefootError, UnknownName, brief, require, shown
 from ..measurements.registry import check_measure, validation_only
 from ..metrics import NEITHER, did_you_mean, of_column
+from ..notebooks import html_table
 from ..objectives.methods import OBJECTIVES
 from ..schemas import check_keys
 
@@ -95,6 +96,18 @@ class Study(BaseModel):
     figures: dict[str, Figure] = {}  # "Figure 4" of the paper, or a name of one's own
     published: tuple[dict[str, Any], ...] = ()  # labels of a cell, and the paper's `87.6` or `[87.6, 0.5]` for metrics
     same_setting: bool = False  # whether the paper's figures may stand beside ours
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the axes of the grid and what is measured."""
+        axes: dict[str, dict[str, Any]] = {
+            "methods": self.methods,
+            "models": self.models,
+            "data": self.data,
+            "measures": self.measure,
+        }
+        rows = [(name, ", ".join(labels)) for name, labels in axes.items()]
+        return html_table(self.title, ("", "value"), [*rows, ("seeds", str(self.seeds))])
+
     differs: str | None = None  # what is not the same all the same, said below figures that stand beside ours
 
 

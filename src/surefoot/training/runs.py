@@ -35,12 +35,13 @@ from ..files import (
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
 from ..models.observing import evaluating
+from ..notebooks import html_table
 from ..objectives.base import Objective
 from ..schemas import check_keys
 from ..types import Images
 from .checkpointing import BEST, STATE, Epoch, clear_state, state_files
 from .hub import PREFIX, fetched
-from .recipes import Recipe, read_recipe
+from .recipes import NAMED, Recipe, read_recipe
 from .trackers import FOLDER as TRACKED
 from .trackers import RUN as TRACKED_RUN
 
@@ -85,6 +86,15 @@ class Run:
         with evaluating(predictor), torch.inference_mode():
             logits = predictor(images)
         return (self.guarantees or Guarantees()).answer(logits, indices)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what was trained on what, and its last epoch."""
+        recipe = self.recipe
+        names = {name: (getattr(recipe, name) or {}).get("name", "from Python") for name in NAMED}
+        rows = [*names.items(), ("seed", recipe.seed), ("epochs", len(self.history))]
+        last = self.history[-1] if self.history else {}
+        rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in last.items() if name != "epoch"]
+        return html_table(str(self.folder or "a run in memory"), ("", "value"), [(name, str(value)) for name, value in rows])
 
     @property
     def repair(self) -> Calibrator | None:
