@@ -1,6 +1,8 @@
 """Foreign pictures in an audit: what is scored, kept, shown, refused, and what it comes to on a made-up truth."""
 
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -208,3 +210,25 @@ def test_the_command_takes_sets_and_a_gate_reads_their_numbers(run, surefoot, qu
     wrong = surefoot("audit", run.folder, "--output", tmp_path / "other", "--foreign", "photograps")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "Did you mean 'photographs'?" in wrong.err
+
+
+def test_classes_that_were_held_out_are_near():
+    """A net that never saw 8 and 9: they are near, photographs are far, and the two are averaged apart."""
+    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "near_foreign.py"))
+    data = sf.load_data("digits", image_size=8, seed=0)
+    known, near = script["without"](data, (2, 9))
+    assert known.class_names == tuple("01345678")
+    assert len(known.test) + len(near) == len(data.test)
+    assert set(near.indices.tolist()) == set(data.test.indices[(data.test.labels == 2) | (data.test.labels == 9)].tolist())
+    place = {label: number for number, label in enumerate((0, 1, 3, 4, 5, 6, 7, 8))}
+    before = dict(zip(data.train.indices.tolist(), data.train.labels.tolist(), strict=True))
+    pairs = zip(known.train.indices.tolist(), known.train.labels.tolist(), strict=True)
+    assert all(place[before[index]] == label for index, label in pairs)
+    sets = script["audited"](data, (2, 9), epochs=3, images=100)
+    assert {name: found["near"] for name, found in sets.items()} == {
+        "held out": True,
+        "photographs": False,
+        "noise-uniform": False,
+    }
+    assert sets["held out"]["scores"][sets["held out"]["best"]]["auroc"] > 0.8
+    assert sets["photographs"]["scores"]["mahalanobis"]["auroc"] > 0.9

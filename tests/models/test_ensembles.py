@@ -12,6 +12,7 @@ import surefoot as sf
 from surefoot.auditing.depths import Depth
 from surefoot.errors import SurefootError
 from surefoot.models.ensembles import moved, uncertainties
+from surefoot.models.exporting import export
 
 
 def small(seed, classes=4):
@@ -121,3 +122,42 @@ def test_the_command_audits_runs_as_one(run, surefoot, tmp_path, monkeypatch):
     ):
         outcome = surefoot("audit", *arguments)
         assert (outcome.code, said in outcome.err) == (2, True)
+
+
+@pytest.mark.parametrize(("suffix", "format"), [(".onnx", "onnx"), (".pt2", "torch")])
+def test_calibrated_and_exported_like_any_model(tmp_path, suffix, format):
+    """The file of an ensemble, and of views at test time, against torch; the temperature is behind the average."""
+    images, labels = torch.rand(40, 3, 8, 8), torch.arange(40) % 4
+    several = sf.Ensemble([small(0), sf.TestTimeAugmentation(small(1), shift=0.125)])
+    with torch.no_grad():
+        logits = several(images)
+    fitted = sf.calibration.fit_temperature(sf.Predictions.from_logits(logits, labels))
+    path = tmp_path / f"several{suffix}"
+    export(several, images, path, format=format, temperature=fitted.temperature)
+    expected = fitted.module(several)(images).softmax(1).detach()
+    if format == "onnx":
+        from onnxruntime import InferenceSession
+
+        found = torch.from_numpy(InferenceSession(str(path)).run(["probabilities"], {"images": images.numpy()})[0])
+    else:
+        found = torch.export.load(path).module()(images)[0]
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_dropout_that_draws_is_not_written(tmp_path):
+    with pytest.raises(SurefootError, match="draws at random when it predicts"):
+        export(sf.MonteCarloDropout(small(0)), torch.rand(3, 3, 8, 8), tmp_path / "a.onnx")
+
+
+def test_the_command_exports_runs_as_one(run, surefoot, tmp_path):
+    path = tmp_path / "both.pt2"
+    given = ("--ensemble", run.folder, run.folder, "--format", "torch", "--output", path, "--temperature", "fit")
+    outcome = surefoot("export", *given, "--json")
+    assert outcome.code == 0, outcome.err
+    assert "calibration" in json.loads(outcome.out)["calibration"]
+    images = torch.rand(3, 3, 32, 32)
+    temperature = json.loads(outcome.out)["temperature"]
+    expected = (run.predictor(images).log_softmax(1) / temperature).softmax(1)
+    assert torch.allclose(torch.export.load(path).module()(images)[0], expected, atol=1e-5)
+    outcome = surefoot("export", run.folder, run.folder)
+    assert (outcome.code, "give --ensemble" in outcome.err) == (2, True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,17 +23,15 @@ from ..keys import LARGEST as LARGEST_SEED
 from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
-from ..models.ensembles import Ensemble
 from ..models.preflight import FATAL
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.processes import check_processes, is_first, launch, launched
-from ..training.runs import load_run
 from ..training.trackers import check_tracker
 from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
-from .targets import WAYS, Target, find_target
+from .targets import WAYS, Target, find_target, one_target, with_members
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -176,27 +173,6 @@ def audit(
 def names_in(text: str | None) -> list[str]:
     """`attacks,geometry`."""
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def one_target(targets: list[Path], ensemble: bool) -> Path | None:
-    """The first run, which names the data; several are an ensemble and must be called one."""
-    if ensemble and len(targets) < 2:
-        raise SurefootError(f"--ensemble takes two run folders or more, got {len(targets)}.")
-    if len(targets) > 1 and not ensemble:
-        raise SurefootError(f"An audit is of one run, got {len(targets)}: give --ensemble to audit them as one.")
-    return targets[0] if targets else None
-
-
-def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
-    """The predictors of several runs of the same classes as one, on the data of the first."""
-    runs = [load_run(path, allow_code=allow_code) for path in others]
-    names = None if first.run is None else first.run.class_names
-    for path, run in zip(others, runs, strict=True):
-        if names is not None and run.class_names != names:
-            raise SurefootError(f"The runs of an ensemble must know the same classes; '{path}' knows others.")
-    model = Ensemble([first.model, *(run.predictor for run in runs)])
-    name = "+".join([first.name, *(path.resolve().name for path in others)])
-    return replace(first, model=model, name=name, folder=Path("audits") / name)
 
 
 def as_given() -> str:

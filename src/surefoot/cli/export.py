@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from ..schemas import parse_number
 from ..types import Images
 from ..version import VERSION
 from . import options as flag
-from .targets import Target, find_target
+from .targets import Target, find_target, one_target, with_members
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 RANGES = 128  # images by which a quantised file finds its ranges
@@ -34,7 +35,11 @@ CHECKED = 64  # real images on which the file is compared with the model
 @flag.with_blocks
 def export(
     *,
-    target: Annotated[Path | None, typer.Argument(help="Run folder, or a calibrated copy of one")] = None,
+    targets: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN]", help="Run folder, or a calibrated copy of one; several with --ensemble"),
+    ] = None,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="Write several runs as one: probabilities averaged")] = False,
     format: Annotated[str, typer.Option(help="onnx, or torch for an ExportedProgram (.pt2)")] = "onnx",
     temperature: Annotated[
         str | None,
@@ -57,7 +62,10 @@ def export(
     check_flags(format, output, temperature, fit_on)
     if quantise is not None and (quantise not in QUANTISED or format != "onnx"):
         raise SurefootError(f"--quantise takes {', '.join(QUANTISED)}, for ONNX, got '{quantise}' for {format}.")
-    loaded = find_target(target, source, data_options)
+    loaded = find_target(one_target(targets or [], ensemble), source, data_options)
+    if ensemble:  # what the first run was calibrated by or promises is not the ensemble's
+        loaded = replace(with_members(loaded, (targets or [])[1:], source.allow_code), run=None)
+        fit_on = fit_on or ("calibration" if temperature == "fit" else None)
     subject, chosen, said = tempered(loaded, temperature, fit_on)
     about: dict[str, Any] = {"name": loaded.name, "classes": list(loaded.data.class_names)}
     about |= {"calibration": said, "surefoot": VERSION}

@@ -17,6 +17,7 @@ from ..data.settings import FOLDER, folder_name, is_foreign, is_transformers, se
 from ..errors import SurefootError
 from ..measurements.temperatures import CROSS_FIT
 from ..models.class_mapping import with_classes
+from ..models.ensembles import Ensemble
 from ..models.foreign import adapt_found
 from ..models.loading import load_model
 from ..models.model_files import describe, is_model_file
@@ -55,6 +56,27 @@ def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict
     if lines:
         model.found = (*getattr(found.model, "found", ()), *lines)
     return replace(found, model=model)
+
+
+def one_target(targets: list[Path], ensemble: bool) -> Path | None:
+    """The first run, which names the data; several are an ensemble and must be called one."""
+    if ensemble and len(targets) < 2:
+        raise SurefootError(f"--ensemble takes two run folders or more, got {len(targets)}.")
+    if len(targets) > 1 and not ensemble:
+        raise SurefootError(f"One run is expected, got {len(targets)}: give --ensemble to take them as one.")
+    return targets[0] if targets else None
+
+
+def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
+    """The predictors of several runs of the same classes as one, on the data of the first."""
+    runs = [load_run(path, allow_code=allow_code) for path in others]
+    names = None if first.run is None else first.run.class_names
+    for path, run in zip(others, runs, strict=True):
+        if names is not None and run.class_names != names:
+            raise SurefootError(f"The runs of an ensemble must know the same classes; '{path}' knows others.")
+    model = Ensemble([first.model, *(run.predictor for run in runs)])
+    name = "+".join([first.name, *(path.resolve().name for path in others)])
+    return replace(first, model=model, name=name, folder=Path("audits") / name)
 
 
 def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
