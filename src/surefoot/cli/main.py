@@ -33,7 +33,7 @@ COMMANDS = {
     "monitor": "Watch a run on pictures without labels, against its audit",
     "gate": "Judge an audit by rules, for CI",
     "export": "Write a model for other programs, as ONNX or .pt2",
-    "card": "Write a run as a folder with a model card, for the Hugging Face hub",
+    "card": "Write a run with its model card, for the Hugging Face hub",
     "calibrate": "Calibrate the confidences of a run and write a copy",
     "corrupt": "Write corrupted copies of a data set, or draw a sheet of them",
     "attack": "Attack a trained model at several budgets",
@@ -64,7 +64,6 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
