@@ -145,3 +145,23 @@ def test_an_attack_of_ones_own_in_an_audit(surefoot, folder, here):
     assert surefoot(*command, "--attack", "nosie").err == "surefoot: Unknown attack 'nosie'. Did you mean 'noise'?\n"
     assert surefoot("audit", "--predictions", "p.csv", "--attack", own).err == "surefoot: --predictions takes no --attack.\n"
     assert own not in surefoot("list", "attacks").out
+
+
+def test_without_gradients_square_stands_in_and_queries_are_shown(surefoot, here, monkeypatch):
+    """Every image that is attacked is asked about once for each query, and once for the first pattern."""
+    (here / "blind.py").write_text(
+        "import torch\n\n\nclass Blind(torch.nn.Module):\n    asked = 0\n\n    def forward(self, images):\n"
+        "        Blind.asked += len(images)\n"
+        "        return torch.eye(10)[torch.zeros(len(images), dtype=torch.long)] + images.detach().mean((1, 2, 3))[:, None]\n"
+    )
+    monkeypatch.syspath_prepend(here)
+    given = ("attack", "--import", "blind:Blind", "--data", "digits", "--max-images", "20")
+    found = surefoot(*given, "--eps", "8/255", "--json")
+    assert found.code == 0, found.err
+    assert "gives no gradient: square, which asks for scores alone, takes the place of pgd." in found.err
+    (point,) = json.loads(found.out)["curve"]
+    assert point["success_rate"] == 0
+    assert point["queries"] == 1002  # 1,000 squares, the stripes before them, and the image itself
+    shown = surefoot(*given, "--eps", "8/255", "--attack", "square", "--set", "queries=5")
+    assert "queries" in shown.out
+    assert " 7 " in shown.out
