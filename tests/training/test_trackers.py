@@ -141,3 +141,18 @@ def test_refusals(few, tmp_path):
     with pytest.raises(SurefootError, match="^project is for a tracker.$"):
         fit(few, tmp_path / "r", project="digits")
     assert not (tmp_path / "r").exists()
+
+
+def test_on_the_command_line(surefoot, here):
+    """An audit of predictions has no run to join: it begins one in its own folder."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    sf.Predictions.from_logits(torch.randn(60, 10), torch.arange(60) % 10).save(here / "p.npz")
+    done = surefoot("audit", "--predictions", "p.npz", "--output", "out", "--quiet", "--tracker", "tensorboard")
+    assert (done.code, done.out) == (0, "")
+    found = EventAccumulator(str(here / "out" / "tracker"))
+    found.Reload()
+    audit = json.loads((here / "out" / "audit.json").read_text())
+    assert found.Scalars("audit/calibration.ece")[0].value == pytest.approx(audit["calibration"]["ece"]["value"])
+    for command in (["audit", "--predictions", "p.npz"], ["train"]):
+        assert surefoot(*command, "--project", "x").err == "surefoot: --project is for --tracker.\n"
