@@ -33,7 +33,7 @@ def opened(browser, tmp_path):
         path = write_page(tmp_path / "report.html", audits or [made_up()], assets=assets)
         own = (path.as_uri(), (tmp_path / "plotly.min.js").as_uri())
         page = browser.new_page(**settings)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         if not idle:  # read plotly's script when a figure is drawn, not before
             page.add_init_script("window.requestIdleCallback = () => {};")
         page.on("console", lambda message: troubles.append(message.text))

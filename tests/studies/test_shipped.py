@@ -45,7 +45,7 @@ def test_every_table_and_figure_of_the_papers_is_there(paper):
 def test_every_study_has_its_place():
     """A table or a figure of a paper, a section, or none for the comparison of all methods."""
     listed = {name for places in places_of().values() for names in places.values() for name in names}
-    assert set(study_names()) - listed == {"main", "hyperparameters"}
+    assert set(study_names()) - listed == {"main", "hyperparameters", "robust-net"}
 
 
 def test_figures_by_name():
@@ -91,7 +91,7 @@ def test_study_is_valid(name, scale):
         assert {cell.recipe.data["name"] for cell in cells} == {"digits"}
         assert len(cells) <= 21
     if scale == "cpu":
-        assert {cell.labels["data"] for cell in cells} == {"cifar10-jpeg"}
+        assert {cell.labels["data"] for cell in cells} == {"digits-8px" if name == "robust-net" else "cifar10-jpeg"}
         assert {cell.recipe.model["name"] for cell in cells} == {"small-resnet"}
     assert study.same_setting <= (scale == "full")
     for label, options in study.measure.items():
