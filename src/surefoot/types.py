@@ -62,6 +62,13 @@ class Predictions:
     """A model's predictions on a split. Say what you have: `from_logits` or `from_probabilities`; the range is never guessed.
 
     Log-probabilities are logits whose softmax is known, so both are held as `logits`.
+
+    Examples:
+        >>> import torch
+        >>> import surefoot as sf
+        >>> predictions = sf.Predictions.from_logits(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0]))
+        >>> len(predictions), predictions.logits.argmax(1).tolist()
+        (2, [0, 1])
     """
 
     logits: Logits

@@ -126,6 +126,16 @@ def fit_risk_threshold(
 
     `tuning`, a share of the images (a fifth if not given) or other predictions, fixes the sequence of thresholds; the images
     that are left test it.
+
+    Examples:
+        >>> import torch
+        >>> import surefoot as sf
+        >>> sure = torch.tensor([[0.99, 0.01]]).repeat(400, 1)  # 400 confident predictions, all right
+        >>> predictions = sf.Predictions.from_probabilities(sure, torch.zeros(400, dtype=torch.int64))
+        >>> sf.calibration.fit_risk_threshold(predictions, risk=0.02).threshold is not None
+        True
+        >>> sf.calibration.fit_risk_threshold(predictions, risk=0.001).threshold is None  # too few to promise that
+        True
     """
     require(0 < risk < 1, "risk", "between 0 and 1", risk)
     require(0 < confidence < 1, "confidence", "between 0 and 1", confidence)

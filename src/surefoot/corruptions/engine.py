@@ -35,6 +35,13 @@ def corrupt(
     `indices` are the images' indices in their data set (0, 1, ... if not given): with the seed they decide the random draws.
     `scale` names the table of constants ("32", "64" or "224"); "auto" takes the nearest to the images' shorter side.
     Results are clipped to [0, 1] and rounded down to 8 bits, as the published files are.
+
+    Examples:
+        >>> import torch
+        >>> import surefoot as sf
+        >>> images = torch.full((1, 3, 32, 32), 0.5)
+        >>> bool(sf.corruptions.corrupt(images, "brightness", 5).mean() > 0.5)
+        True
     """
     links = name.split("+")
     functions = [CORRUPTIONS.load(link) for link in links]

@@ -87,6 +87,12 @@ def load_data(
     of the images that are left. `max_images` keeps a stratified number of test images.
     Sets that need more than `memory_gib` as bytes are read by `workers` while the model computes. What is only `audited` is a
     test set, all of it, where no splits are given; `lazy` leaves the files of train and validation unread until asked for.
+
+    Examples:
+        >>> import surefoot as sf
+        >>> data = sf.load_data("digits")
+        >>> data.image_size, len(data.class_names)
+        ((32, 32), 10)
     """
     require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)

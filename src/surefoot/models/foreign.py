@@ -92,6 +92,14 @@ def adapt(
     answers are checked), or an object with `predict_proba`, which takes flat rows. `layout` is "first" or "last", where the
     channels stand, or "flat" or "flat-last"; `takes` is "torch" or "numpy". Probabilities are scored as they are, and
     temperatures act on their logarithms.
+
+    Examples:
+        >>> import torch
+        >>> import surefoot as sf
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
+        >>> model = sf.adapt(net, mean=(0.5, 0.5, 0.5), std=(0.25, 0.25, 0.25), image_size=32)
+        >>> model(torch.rand(2, 3, 32, 32)).shape
+        torch.Size([2, 10])
     """
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
     options: dict[str, Any] = {"channels": channels, "num_classes": num_classes, "layout": layout, "takes": takes}
