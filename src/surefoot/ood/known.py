@@ -149,7 +149,13 @@ def load_known(path: str | Path, about: Mapping[str, object] | None = None) -> K
 
 def whitening(covariance: Tensor) -> Tensor:
     """A matrix M with M M^T the pseudo-inverse: directions that known pictures do not vary in are left out."""
+    values = torch.linalg.eigvalsh(covariance)
+    smallest = SMALLEST * values[-1].clamp_min(torch.finfo(values.dtype).tiny)
+    if values[0] > smallest:  # nothing is left out, and a triangle costs a fraction of the eigenvectors
+        identity = torch.eye(len(covariance), dtype=covariance.dtype)
+        lower: Tensor = torch.linalg.solve_triangular(torch.linalg.cholesky(covariance), identity, upper=False)
+        return lower.T
     values, vectors = torch.linalg.eigh(covariance)
-    kept = values > SMALLEST * values[-1].clamp_min(torch.finfo(values.dtype).tiny)
+    kept = values > smallest
     white: Tensor = vectors[:, kept] / values[kept].sqrt()
     return white
