@@ -86,8 +86,9 @@ class Outcome:
 
 
 @pytest.fixture
-def surefoot(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """The command line in this process: `surefoot("train", "--epochs", 1)`."""
+def surefoot(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """The command line in this process: `surefoot("train", "--epochs", 1)`; without the signs of life of slow machines."""
+    monkeypatch.setattr("surefoot.progress.EVERY", 1e6)
 
     def call(*arguments: object) -> Outcome:
         capfd.readouterr()

@@ -3,12 +3,13 @@
 import pytest
 
 import surefoot as sf
-from surefoot.auditing.budget import CHANGING, FEWEST, cost_of, fit_to_time, parse_time
+from surefoot.auditing.budget import CHANGING, FEWEST, FEWEST_CLEAN, affordable, cost_of, expected, fit_to_time, parse_time
 from surefoot.auditing.depths import Depth
 from surefoot.errors import SurefootError
 from surefoot.measurements.attacks import Attacked, Attacks
 from surefoot.measurements.context import Context
 from surefoot.measurements.corruptions import Corruptions
+from surefoot.measurements.foreign import Foreign
 from surefoot.models.classifier import pick_device
 
 DEPTH = Depth("own", {"corruptions": {"names": ("fog", "contrast"), "severities": (1, 3), "max_images": 200}})
@@ -56,11 +57,38 @@ def test_an_audit_within_a_time(run, digits, tmp_path, monkeypatch):
         sf.audit(run.model, digits, depth=DEPTH, time_budget=budget, output=tmp_path / str(budget), progress=False)
         for budget in (8.0, None)
     ]
-    assert [audit.corruptions.images for audit in audits] == [pytest.approx(65, abs=2), 200]
+    assert len(audits[0].table("clean")) == 200  # a quarter of the time; three are left for 200 pictures under 4 conditions
+    assert [audit.corruptions.images for audit in audits] == [pytest.approx(145, abs=5), 200]
     assert audits[0].subject["model"][-1].startswith("Fewer images, so that it takes about 8 seconds and not")
     few, many = (audit.table("fog/3").set_index("index") for audit in audits)
     assert set(few.index) < set(many.index)  # so that the two can be compared
     assert (few["confidence"] - many.loc[few.index, "confidence"]).abs().max() < 1e-4
+
+
+def test_few_of_many_images_where_all_would_take_too_long(run, digits, tmp_path, monkeypatch):
+    """540 images at 0.1 s and 60 s: a quarter of the time is for 150, each class in its share."""
+    monkeypatch.setattr("surefoot.auditing.audit.seconds_of", lambda *_: 0.1)
+    groups = [str(label) for label in digits.test.labels.tolist()]
+    audit = sf.audit(
+        run.model, digits, depth="clean", time_budget=60.0, groups=groups, output=tmp_path, progress=False, batch_size=64
+    )
+    assert audit.subject["images"] == len(audit.table("clean")) == 150
+    assert "150 of 540 images, so that it takes about 60 seconds" in audit.subject["model"][-1]
+    assert sum(row.images for row in audit.groups) == 150
+    assert {row.images for row in audit.groups} <= {14, 15, 16}
+    assert affordable(digits.test, 0.1, None, 0) == (None, [])
+    assert affordable(digits.test, 0.001, 60.0, 0) == (None, [])
+    assert len(affordable(digits.test, 60.0, 60.0, 0)[0]) == FEWEST_CLEAN
+
+
+def test_what_is_expected_of_foreign_pictures(context):
+    """Four sets of pictures that are made, as many as the known ones, and the training pictures."""
+    foreign = Foreign(max_images=100, train_images=200)
+    assert cost_of(foreign, context, 0.01) == pytest.approx((4 + 200 / 100) * 0.01)
+    foreign.take(50)
+    assert (foreign.max_images, foreign.train_images) == (50, 100)
+    whole = expected({"foreign": foreign}, context, 0.01)
+    assert whole == pytest.approx({"clean": 540 * 0.01, "foreign": 50 * 6 * 0.01})
 
 
 def test_clean_is_the_pictures_alone(run, digits):

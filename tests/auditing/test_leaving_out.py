@@ -105,6 +105,20 @@ def test_skip_and_only(net, pictures, tmp_path, choice, parts):
     check_no_holes(sf.write_page(tmp_path / "page.html", [tmp_path]).read_text())
 
 
+@pytest.mark.parametrize("returns", ["logits", "probabilities"])
+def test_what_the_model_is_given_is_on_the_page(net, pictures, tmp_path, returns):
+    """Range, order of channels, normalisation, what is returned and the order of classes, each with the flag that sets it."""
+    given = nn.Sequential(net, nn.Softmax(1)) if returns == "probabilities" else net
+    model = sf.adapt(given, (0.4, 0.5, 0.6), 0.25, 8, returns=returns)
+    audit = sf.audit(model, pictures, depth="clean", output=tmp_path, progress=False)
+    line = audit.subject["input"]
+    assert line == (
+        "pixels from 0 to 1, red, green, blue, 8 x 8 px (--image-size), normalised inside the model by mean 0.4, 0.5, 0.6 and "
+        f"std 0.25 (--mean, --std); it returns {returns} (--returns), of which 0 is 0, 1 is 1, 2 is 2 (--classes, --class-map)"
+    )
+    assert f"{line}." in sf.write_page(tmp_path / "page.html", [tmp_path]).read_text()
+
+
 def test_wrong_choices(net, pictures):
     model = sf.adapt(net, 0, 1, 8)
     with pytest.raises(UnknownName, match="Did you mean 'attacks'"):

@@ -23,13 +23,14 @@ from ..calibration.recognition import recognition
 from ..calibration.scoring import scores
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
+from ..data.choosing import taken
 from ..data.dataset import Dataset, Split
 from ..data.loading import load_data
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
 from ..errors import SurefootError, UnknownName, require
 from ..files import check_folder, inside, only_writer, remove, sweep
-from ..measurements.base import Measurement, Rows, Summary
+from ..measurements.base import CLEAN, Measurement, Rows, Summary
 from ..measurements.context import Context
 from ..measurements.features import features_figure
 from ..measurements.groups import check_groups, class_results, confusion, group_results
@@ -49,14 +50,14 @@ from ..models.observing import NoHead, evaluating, given_copies, head_of
 from ..models.preflight import CHANGED_INPUT, PROBABILITIES, Finding, preflight, unknown_classes
 from ..ood.checks import check_foreign
 from ..ood.foreign import foreign_sets
-from ..progress import duration
+from ..progress import duration, now, speaking
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
 from ..training.processes import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
 from .batch_sizes import chosen_batch_size
-from .budget import fit_to_time
+from .budget import affordable, expected, fit_to_time
 from .depths import Depth, find_depth
 from .leaving_out import chosen_ones, find_lacks, possible_ones
 from .passes import (
@@ -74,7 +75,7 @@ from .passes import (
 from .plan import Plan, Task, read_plan, refuse_other
 from .result import DATA, Audit, Geometry
 from .store import PAUSE, Store, name_of, share_of_work
-from .subjects import at_chance, check_provenance, source_of, subject
+from .subjects import at_chance, check_provenance, input_line, source_of, subject
 from .table import FOLDER, schema_of
 
 SAMPLE = 256  # images that preflight looks at
@@ -160,6 +161,7 @@ def audit(
         model, lines = with_classes(model, data.class_names, data.image_size, data.channels, classes)
     about_model += lines
     model = model.to(torch_device)
+    now(f"auditing {name}: a first look")
     sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data, class_names)
     if any(finding.name == PROBABILITIES for finding in findings):  # scored as what they are
@@ -168,7 +170,12 @@ def audit(
     with global_seed(seed, "lacks"):
         batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
         measured, left_out = possible_ones(measured, find_lacks(model, sample))
-    about_model += [*said, *left_out]
+        seconds = planned_seconds(folder) or seconds_of(model, sample, batch_size)
+    rows, fewer = (None, []) if corrupted is not None else affordable(images, seconds, time_budget, seed)
+    if rows is not None:
+        images, groups = taken(images, rows), None if groups is None else [groups[row] for row in rows.tolist()]
+    about_model += [*said, *left_out, *fewer]
+    said = [*said, *fewer]
     for line in [*said, *left_out] if is_first() else ():
         logger.info("%s", line)
     copies = None if corrupted is None else open_copies(corrupted, data.class_names)
@@ -188,6 +195,7 @@ def audit(
     about |= {} if time_budget is None else {"time_budget": time_budget}
     with (
         copied,
+        speaking(progress and is_first()),
         ExitStack() as stack,
         global_seed(seed, "audit"),
     ):  # the caller's own generator is left alone, whatever the model draws
@@ -196,7 +204,7 @@ def audit(
                 condition.check(context)
         shown: dict[str, Any] = {"title": f"auditing {name}", "progress": progress, "engine": engine}
         stack.enter_context(only_writer(output) if output is not None and is_first() else nullcontext())
-        store = begin(context, measurements, about, sample, folder, overwrite=overwrite)
+        store = begin(context, measurements, about, seconds, folder, overwrite=overwrite)
         if store.work is not None:
             context = replace(context, work=store.work)
         worker = Worker(context, measurements)
@@ -212,6 +220,7 @@ def audit(
             run_tasks(worker, store, tasks, **shown)
         context.kept["sample"] = Kept.of([store.read_tensors(name_of(task)) for task in tasks if task.label == "sample"])
         run_whole(context, store, measurements)
+        now(f"auditing {name}: intervals")
         table = AuditTable(context, store)
         results, notes = summaries(context, store, table, measurements)
         told = {**(provenance or {}), **({"model": about_model} if about_model else {})}
@@ -286,7 +295,7 @@ def begin(
     context: Context,
     measurements: Mapping[str, Measurement],
     about: dict[str, Any],
-    sample: Batch,
+    seconds: float,
     folder: Path | None,
     *,
     overwrite: bool,
@@ -304,7 +313,7 @@ def begin(
         return Store(plan, schema, {}, folder)
     if rank and folder is not None:
         return Store(wait_for_plan(folder, about), schema, {}, folder)
-    plan = first_plan(context, measurements, about, seconds_of(context, sample))
+    plan = first_plan(context, measurements, about, seconds)
     if folder is not None:
         clear(folder)
         plan.save(folder)
@@ -334,21 +343,29 @@ def go_on(store: Store, context: Context, measurements: Mapping[str, Measurement
         store.plan.save(store.folder)
 
 
-def seconds_of(context: Context, sample: Batch) -> float:
+def planned_seconds(folder: Path | None) -> float | None:
+    """What an image took when an unfinished audit was begun here: it decides which images are looked at."""
+    unfinished = read_plan(folder) if folder is not None and (folder / "work").is_dir() else None
+    return None if unfinished is None else unfinished.seconds
+
+
+def seconds_of(model: nn.Module, sample: Batch, batch_size: int) -> float:
     """How long an image takes to go through the model, about: two significant digits of the better of two passes."""
-    images, times = sample.images[: context.batch_size], []
-    with global_seed(context.seed, "speed"), evaluating(context.model), torch.inference_mode():
+    images, times = sample.images[:batch_size], []
+    with evaluating(model), torch.inference_mode():
         for _ in range(2):
             began = time.perf_counter()
-            float(context.model(images).sum())  # waits for the device
+            float(model(images).sum())  # waits for the device
             times.append(time.perf_counter() - began)
     return float(f"{min(times) / len(images):.2g}")
 
 
 def announce(worker: Worker, store: Store, tasks: Sequence[Task], name: str, depth: str, progress: bool) -> None:
     """Say how long it takes, if it is long."""
-    passes = sum(weight(worker, store.plan, task) for task in tasks if not store.has(task))
-    left = passes * store.plan.seconds / share_of_work()[1]
+    weights = [(weight(worker, store.plan, task), store.has(task)) for task in tasks]
+    undone = sum(each for each, done in weights if not done) / max(sum(each for each, _ in weights), 1e-9)
+    whole = expected(worker.measurements, worker.context, store.plan.seconds)
+    left = undone * sum(seconds for label, seconds in whole.items() if label != CLEAN) / share_of_work()[1]
     if progress and left > WORTH_SAYING and is_first():
         logger.info("auditing %s (%s) takes about %s", name, depth, duration(left))
 
@@ -395,7 +412,7 @@ def assemble(
         drawn["features"] = features_figure(*features_under_attack(table, results.get("attacks"), measurements))
     worse = parts.get("corruptions")
     more = {"depth": depth, "notes": [*data.notes, *about_data], "classes": list(data.class_names), **provenance}
-    more["weights"] = fingerprint(context.model)
+    more |= {"weights": fingerprint(context.model), "input": input_line(context.model, data)}
     clean_scores, known = scores(clean, seed=seed), recognition(clean, data.class_names, seed=seed)
     at_first = [finding for finding in (at_chance(clean_scores.accuracy, known),) if finding is not None]
     return Audit(

@@ -10,14 +10,20 @@ import math
 import re
 from collections.abc import Mapping
 
+from torch import Tensor
+
+from ..data.choosing import chosen_rows
+from ..data.dataset import Split
 from ..errors import SurefootError
-from ..measurements.base import Beside, Change, Measurement
+from ..measurements.base import CLEAN, Beside, Change, Measurement
 from ..measurements.context import Context
 from ..progress import duration
 from .store import share_of_work
 
 QUICK = 120.0  # seconds that a quick audit may take on the command line
 FEWEST = 32  # images below which a number would say nothing
+FEWEST_CLEAN = 100  # of the images as they are
+CLEAN_PART = 0.25  # of the time, for the images as they are
 CHANGING = 1.3e-8  # seconds to corrupt a pixel value: 1.9 ms for a picture of 224 px (benchmarks/corruptions.py)
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -32,35 +38,50 @@ def parse_time(text: str) -> float:
 
 def cost_of(measurement: Measurement, context: Context, seconds: float) -> float:
     """About how many seconds a measurement takes for each of its images, if one pass through the model takes so many."""
-    conditions = measurement.conditions(context)
+    conditions = [each for each in measurement.conditions(context) if not isinstance(each, Beside)]
     values = context.data.channels * math.prod(context.data.image_size)
     changed = sum(CHANGING * values for condition in conditions if isinstance(condition, Change))
     under = sum(condition.passes for condition in conditions)
-    looked = 1 if measurement.adds or measurement.sees or not conditions else 0
-    return measurement.passes * (under + looked) * seconds + changed
+    looked = 1 if measurement.adds or measurement.sees else 0
+    return (measurement.passes * (under + looked) + measurement.passes_of_run(context)) * seconds + changed
+
+
+def expected(measurements: Mapping[str, Measurement], context: Context, seconds: float) -> dict[str, float]:
+    """About how many seconds each measurement takes, of which `clean` is the first pass, and further test sets with it."""
+    further = [each for one in measurements.values() for each in one.conditions(context) if isinstance(each, Beside)]
+    first = (len(context.images) + sum(len(each.split) for each in further)) * seconds
+    costs = {label: len(each.rows(context)) * cost_of(each, context, seconds) for label, each in measurements.items()}
+    return {CLEAN: first, **costs}
 
 
 def fit_to_time(measurements: Mapping[str, Measurement], context: Context, seconds: float, budget: float) -> list[str]:
     """Fewer images for each measurement, all by the same share, so that the audit takes about `budget` seconds; what to say."""
     images = len(context.images)
-    sizes = {
-        label: min(each.max_images or images, images)
-        for label, each in measurements.items()
-        if not each.scattered and label != "shift"
-    }
-    costs = {label: sizes[label] * cost_of(measurements[label], context, seconds) for label in sizes}
-    further = sum(
-        len(each.split) for one in measurements.values() for each in one.conditions(context) if isinstance(each, Beside)
-    )
-    left, wanted = max(budget * share_of_work()[1] - (images + further) * seconds, 0.0), sum(costs.values())
+    costs = expected(measurements, context, seconds)
+    first = costs.pop(CLEAN)
+    left, wanted = max(budget * share_of_work()[1] - first, 0.0), sum(costs.values())
     if wanted <= left or context.copies is not None:  # published copies are of all images
         return []
     share, fewer = left / wanted, {}
+    sizes = {label: min(each.max_images or images, images) for label, each in measurements.items() if not each.scattered}
     for label, size in sizes.items():
         few = max(min(size, FEWEST), round(size * share))
-        if few < size:
+        if few < size and costs[label] > 0:
             fewer[label] = few
-            measurements[label].max_images = few
+            measurements[label].take(few)
     shown = [f"{label} {few} of {sizes[label]}" for label, few in fewer.items() if label in ("corruptions", "attacks", "noise")]
-    line = f"Fewer images, so that it takes about {duration(budget)} and not {duration(wanted)}; intervals are wider"
+    line = f"Fewer images, so that it takes about {duration(budget)} and not {duration(wanted + first)}; intervals are wider"
     return [f"{line}: {', '.join(shown)} images." if shown else f"{line}."]
+
+
+def affordable(images: Split, seconds: float, budget: float | None, seed: int) -> tuple[Tensor | None, list[str]]:
+    """The rows of the audited images where all of them, as they are, would take more than their part of the time."""
+    if budget is None or share_of_work()[1] > 1:  # several processes would each measure another speed
+        return None, []
+    most = max(FEWEST_CLEAN, int(budget * CLEAN_PART / max(seconds, 1e-9)))
+    if len(images) <= most:
+        return None, []
+    line = (
+        f"{most} of {len(images)} images, so that it takes about {duration(budget)}: --time sets it, and intervals are wider."
+    )
+    return chosen_rows(images, most, seed), [line]

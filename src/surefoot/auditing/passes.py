@@ -25,7 +25,7 @@ from ..errors import SurefootError, UnknownName
 from ..measurements.base import CLEAN, STANDARD, Beside, Condition, Measurement, Rows, Summary
 from ..measurements.context import Context, pixel_names
 from ..measurements.summaries import columns_of
-from ..progress import progress_bar
+from ..progress import now, progress_bar
 from ..seeds import global_seed
 from ..types import Batch, Predictions
 from .plan import Plan, Task, chunk_size, groups_of, nested_chunks
@@ -391,6 +391,7 @@ def run_whole(context: Context, store: Store, measurements: Measurements) -> Non
     rank, processes = share_of_work()
     for index, (label, measurement) in enumerate(measurements.items()):
         if index % processes == rank and store.read(label) is None:
+            now(f"measuring {label}")
             with global_seed(context.seed, "audit", label):
                 try:
                     result = measurement.run(context)

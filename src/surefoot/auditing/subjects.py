@@ -9,12 +9,14 @@ from datetime import datetime, timezone
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 from ..calibration.recognition import Recognition
 from ..data.dataset import Dataset
 from ..errors import require
 from ..intervals import Estimate
-from ..models.preflight import FATAL, WARNING, Finding
+from ..models.black_box import numbers
+from ..models.preflight import FATAL, WARNING, Finding, own_normalisation
 from ..version import VERSION
 
 
@@ -30,6 +32,23 @@ def subject(name: str, data: dict[str, Any], split: str, images: int, seed: int,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"surefoot": VERSION, "torch": torch.__version__, "python": platform.python_version()},
     }
+
+
+def input_line(model: nn.Module, data: Dataset) -> str:
+    """What the model is given and what its outputs stand for, as found, with the flags that set it."""
+    inner: Any = model
+    while not isinstance(getattr(inner, "mean", None), Tensor) and isinstance(getattr(inner, "model", None), nn.Module):
+        inner = inner.model
+    mean, std = own_normalisation(inner, data.channels)
+    plain = bool((mean == 0).all() and (std == 1).all())
+    normalised = "not normalised" if plain else f"normalised inside the model by mean {numbers(mean)} and std {numbers(std)}"
+    colours = {1: "one channel", 3: "red, green, blue"}.get(data.channels, f"{data.channels} channels")
+    returns, first = getattr(inner, "returns", None) or "logits", data.class_names[:3]
+    order = ", ".join(f"{number} is {name}" for number, name in enumerate(first)) + (" ..." if data.num_classes > 3 else "")
+    return (
+        f"pixels from 0 to 1, {colours}, {data.image_size[0]} x {data.image_size[1]} px (--image-size), {normalised} "
+        f"(--mean, --std); it returns {returns} (--returns), of which {order} (--classes, --class-map)"
+    )
 
 
 def check_provenance(given: Mapping[str, str]) -> None:
@@ -48,6 +67,7 @@ def check_provenance(given: Mapping[str, str]) -> None:
         "weights",
         "answers",
         "model",
+        "input",
     )
     taken = next((word for word in given if word in own), None)
     require(taken is None, "provenance", f"without the audit's own {', '.join(own)}", taken)

@@ -24,6 +24,7 @@ from ..measurements.groups import read_groups
 from ..measurements.temperatures import CROSS_FIT
 from ..measurements.thresholds import RISKS
 from ..models.preflight import FATAL
+from ..progress import now
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.processes import check_processes, is_first, launch, launched
@@ -210,6 +211,7 @@ def show(
     project: str | None = None,
 ) -> None:
     """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
+    now(f"writing the page in {folder}")
     plain = read_audit(folder)
     predictions = write_predictions(folder, plain["subject"]["classes"])
     page = write_page(

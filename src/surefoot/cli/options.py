@@ -16,6 +16,7 @@ import typer
 
 from .. import files
 from ..errors import SurefootError
+from ..progress import speaking
 from ..schemas import parse_number
 
 ModelName = Annotated[
@@ -28,13 +29,13 @@ Classes = Annotated[
     typer.Option(metavar="names|N,N,...|FILE", help="The model's output of each class [default: one to one, or by name]"),
 ]
 Timeout = Annotated[float | None, typer.Option(min=0.001, max=86400, help="Seconds of cmd: and URL for a batch [default: 60]")]
-Checkpoint = Annotated[Path | None, typer.Option(help="Weights for --model")]
+Checkpoint = Annotated[Path | None, typer.Option(help="Weights for --model or --import")]
 Pretrained = Annotated[
     str | None, typer.Option(metavar="[TAG]", help="Published weights for --model: the default ones, or those of a tag")
 ]
 Import = Annotated[
     str | None,
-    typer.Option("--import", metavar="MODULE:NAME", help="Instead: a model of your own, or a function that gives one"),
+    typer.Option("--import", metavar="MODULE|FILE.py:NAME", help="Instead: a model of your own, or a function that gives one"),
 ]
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help="Trust the file: run the code and fetch the data and models that it names")
@@ -119,7 +120,8 @@ def with_blocks(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**values: Any) -> None:
         built = {name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in blocks.items()}
-        command(**values, **built)
+        with speaking(not values.get("quiet", True) and os.environ.get("RANK", "0") == "0"):
+            command(**values, **built)
 
     # typer reads it; to mypy a function has none
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -131,7 +131,7 @@ class Measurement(ABC):
     alike: ClassVar[tuple[str, ...]] = ()  # of these, what another measurement would give the same number for
     sees: ClassVar[bool] = False  # whether it has a look at images while they are in memory
     scattered: ClassVar[bool] = False  # whether its images are no subset as `max_images` chooses one
-    passes: ClassVar[float] = 1  # through the model for each image and condition, about: for the progress bar
+    passes: float = 1  # through the model for each image and condition, about: to know how long it takes
     max_images: int | None = None
 
     def rows(self, context: Context) -> Tensor:
@@ -149,6 +149,14 @@ class Measurement(ABC):
 
     def conditions(self, context: Context) -> Sequence[Condition]:
         return ()
+
+    def passes_of_run(self, context: Context) -> float:
+        """Through the model, for each of its images, that `run` makes: to know beforehand how long it takes."""
+        return 0
+
+    def take(self, images: int) -> None:
+        """So many images and not more, where there is no time for all."""
+        self.max_images = images
 
     def tensors(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         """What must be kept of single images until the audit is whole."""

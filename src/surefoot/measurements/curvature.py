@@ -58,12 +58,12 @@ class Curvature(Measurement):
 
     part = "geometry"
     adds = ("curvature",)
-    passes = 63
 
     def __init__(self, draws: int = 20, step: float = STEP, max_images: int | None = 1000, units: str = "pixels") -> None:
         if units not in UNITS:
             raise UnknownName("units", units, UNITS)
         self.draws, self.step, self.max_images, self.units = draws, step, max_images, units
+        self.passes = 3 * (draws + 1)
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         return {"curvature": chunk_curvature(context, batch, self.draws, self.step, self.units)}
@@ -87,7 +87,6 @@ class CurvatureNoise(Measurement):
 
     part = "geometry"
     adds = ("curvature", "right_draws")
-    passes = 73
 
     def __init__(
         self,
@@ -99,6 +98,7 @@ class CurvatureNoise(Measurement):
     ) -> None:
         self.level, self.distribution, self.draws = level, distribution, draws
         self.curvature_draws, self.max_images = curvature_draws, max_images
+        self.passes = 3 * (curvature_draws + 1) + draws
 
     def columns(self, context: Context, batch: Batch) -> dict[str, Tensor]:
         noise: dict[str, Any] = {"level": self.level, "noise": self.distribution, "draws": self.draws, "seed": context.seed}

@@ -19,7 +19,7 @@ from ..geometry.features import observed_features
 from ..intervals import Estimate
 from ..models.observing import NoHead
 from ..ood.detectors import NAMES, OF_LOGITS, Detector, fit_known, head_in
-from ..ood.foreign import ForeignSet, foreign_sets
+from ..ood.foreign import MADE, ForeignSet, foreign_sets
 from ..ood.known import BANK, Known, load_known
 from ..ood.separating import Ledger, Separation, best_of, least_foreign, separation
 from ..types import Features, Logits, Predictions
@@ -70,6 +70,17 @@ class Foreign(Whole):
 
     def outputs_of(self, context: Context) -> Tensor:
         return context.rows(self.max_images)
+
+    def passes_of_run(self, context: Context) -> float:
+        """Every set, and the training pictures."""
+        known, train = len(context.rows(self.max_images)), len(context.data.train)
+        return len(context.foreign or MADE) + min(self.train_images or train, train) / known
+
+    def take(self, images: int) -> None:
+        before = images if self.max_images is None else self.max_images
+        self.max_images = images
+        if self.train_images is not None:
+            self.train_images = max(1, self.train_images * images // before)
 
     def run(self, context: Context) -> Any:
         sets = context.foreign or foreign_sets((), context.data, context.split, context.seed)

@@ -56,6 +56,8 @@ def facts(audit: Audit) -> dict[str, str]:
     if worse := audit.get("corruptions"):
         origins = dict.fromkeys(cell.get("origin") or "generated" for cell in worse["cells"])
         rows["corruptions"] = f"{worse.get('images', subject['images']):,} images, {', '.join(origins)}"
+    if given := subject.get("input"):
+        rows["input"] = f"{given}."
     if found := subject.get("model"):
         rows["model"] = " ".join(line if line.endswith(".") else f"{line}." for line in found)
     if notes := subject.get("notes"):
