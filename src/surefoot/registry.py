@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 from .errors import SurefootError, UnknownName
@@ -148,6 +149,23 @@ def import_own(kind: str, target: str) -> Any:
     if _searching_current_folder and (folder := os.getcwd()) not in sys.path:
         sys.path.append(folder)
     return import_target(kind, target)
+
+
+def import_file(kind: str, target: str) -> Any:
+    """Import `path/file.py:attribute`, which only somebody at a command may name: `is_code` does not know it in files."""
+    path, _, attribute = target.rpartition(":")
+    if not os.path.isfile(path):
+        raise SurefootError(f"{kind} '{target}' names a file that is not there, '{path}'.")
+    name = f"surefoot_own_{os.path.basename(path).removesuffix('.py')}"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    sys.path.append(os.path.dirname(os.path.abspath(path)))  # what it imports from beside itself
+    spec.loader.exec_module(module)
+    if not hasattr(module, attribute):
+        raise UnknownName(f"attribute of {path}", attribute, [n for n in dir(module) if not n.startswith("_")])
+    return getattr(module, attribute)
 
 
 def search_current_folder() -> None:

@@ -74,7 +74,7 @@ def attack(
     if "eps" in options:
         raise SurefootError("The budget is --eps, not --set eps.")
     data_options = reading.options(split, max_images=max_images)
-    loaded = find_target(target, source, data_options)
+    loaded = find_target(target, source, {**data_options, "lazy": True, "audited": split == "test"})
     torch_device = pick_device(device)
     subject = loaded.model.to(torch_device)
     batch = whole(loaded.data.split(split), batch_size, torch_device)

@@ -1,4 +1,4 @@
-"""`surefoot calibrate`: a copy of a run whose confidences are calibrated on its calibration split."""
+"""`surefoot calibrate`: a copy of a run, of a model from elsewhere, or of predictions, with calibrated confidences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from torch import nn
 
 from ..auditing.subjects import source_of
 from ..calibration.calibrators import METHODS, Calibrator, FittedOn, fit_calibrator
@@ -18,10 +19,11 @@ from ..calibration.scoring import Scores, scores
 from ..errors import SurefootError, UnknownName, require
 from ..models.classifier import pick_device, predict
 from ..plain import plain
-from ..training.runs import Run, copy_folder, load_run, write_calibrated
+from ..training.runs import copy_folder, load_run, write_calibrated
 from ..types import Predictions
 from . import options as flag
-from .targets import check_classes, data_of_run
+from .calibrated import is_calibrated, needs_trust, write_calibrated_model
+from .targets import check_ways, find_target, is_model
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -30,11 +32,16 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @flag.with_blocks
 def calibrate(
     *,
-    target: Annotated[Path, typer.Argument(help="Run folder")],
-    allow_code: flag.AllowCode = False,
+    target: Annotated[Path | None, typer.Argument(help="Run folder")] = None,
+    source: flag.ModelFlags,
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Instead: fit on logits or probabilities in .npz, .csv or .safetensors")
+    ] = None,
+    apply: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --predictions: the predictions of other images to calibrate")
+    ] = None,
     method: Annotated[str, typer.Option(help=", ".join(METHODS.names))] = "temperature",
     split: Annotated[str, typer.Option(help="Split to fit on: calibration or validation")] = "calibration",
-    data: Annotated[str | None, typer.Option(help="Name, folder or .npz [default: the run's own]")] = None,
     reading: flag.DataFlags,
     prediction_sets: Annotated[
         float | None, typer.Option(metavar="COVERAGE", help="Also sets that hold the right class so often, such as 0.9")
@@ -54,31 +61,54 @@ def calibrate(
     allow_leakage: Annotated[bool, typer.Option("--allow-leakage", help="Fit on train or test all the same")] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Images at a time")] = 256,
     device: flag.Device = "auto",
-    output: Annotated[Path | None, typer.Option(help="Folder for the copy [default: beside the run, RUN-METHOD]")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the copy, or file with --predictions [default: RUN-METHOD, FILE-METHOD]")
+    ] = None,
     json_: flag.Json = False,
     quiet: flag.Quiet = False,
 ) -> None:
-    """Fit a calibrator and write a calibrated copy of the run; the weights stay as they are."""
+    """Fit a calibrator and write a calibrated copy of the run or model; the weights stay as they are."""
     if method not in METHODS:
         raise UnknownName(METHODS.kind, method, METHODS.names)
     promised = options_of_guarantees(prediction_sets, set_score, by_class, risk, confidence, tuning)
-    run = load_run(target, allow_code=allow_code)
-    if run.calibrator is not None:
-        raise SurefootError(f"'{target}' is calibrated already; calibrate the run that it was made from.")
+    if apply is not None and predictions is None:
+        raise SurefootError("--apply is for --predictions.")
+    if predictions is not None:
+        given = flag.given(target=target, **vars(source), **vars(reading), split=None if split == "calibration" else split)
+        refused = next(iter(given), "prediction-sets" if promised else None)
+        if refused is not None:
+            raise SurefootError(f"--predictions takes no {'run folder' if refused == 'target' else '--' + dashed(refused)}.")
+        calibrate_predictions(predictions, apply, method, output, json_, quiet)
+        return
+    check_ways(target, source)
     if split in ("train", "test") and not allow_leakage:
         why = "the model has seen those images" if split == "train" else "its scores there would flatter"
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
-    folder = copy_folder(run, output or target.parent / f"{target.resolve().name}-{method}")
-    data_options = reading.options()
-    dataset, torch_device = data_of_run(run, target, data, data_options), pick_device(device)
-    check_classes(run, dataset)
-    if len(dataset.split(split)) == 0:
-        raise SurefootError(f"The {split} split has no images to fit a calibrator on (data.{split}).")
-    bare = run.predictor.to(torch_device)
-    before = predict(bare, dataset.split(split).batches(batch_size), torch_device)
-    calibrator, guarantees = fit_both(method, before, run, source_of(dataset), promised, tuning or TUNING)
-    copy = write_calibrated(run, calibrator, folder, guarantees)
-    shown: dict[str, Any] = {"folder": str(copy.folder), "method": method, "fitted_on": split, "images": len(before)}
+    is_run = target is not None and not is_model(str(target)) and not is_calibrated(target)
+    run = load_run(target, allow_code=source.allow_code) if target is not None and is_run else None
+    if (run is not None and run.calibrator is not None) or is_calibrated(target):
+        raise SurefootError(
+            f"'{target}' is calibrated already; calibrate the {'run' if run else 'model'} that it was made from."
+        )
+    beside = target.parent / f"{target.resolve().name}-{method}" if target is not None and is_run else None
+    folder = output or beside
+    if folder is not None:
+        folder = copy_folder(run, folder)
+    loaded, torch_device = find_target(target, source, reading.options()), pick_device(device)
+    folder = folder or copy_folder(None, loaded.folder.with_name(f"{loaded.folder.name}-{method}"))
+    images = loaded.data.split(split)
+    if len(images) == 0:
+        advice = f"data.{split}" if run is not None else "--split test --allow-leakage fits on the test images"
+        raise SurefootError(f"The {split} split has no images to fit a calibrator on ({advice}).")
+    before = predict(loaded.model.to(torch_device), images.batches(batch_size), torch_device)
+    head = loaded.model if run is None else run.model
+    calibrator, guarantees = fit_both(method, before, head, source_of(loaded.data), promised, tuning or TUNING)
+    if run is not None:
+        write_calibrated(run, calibrator, folder, guarantees)
+    else:
+        own = replace(source, model=str(target)) if target is not None else source
+        write_calibrated_model(folder, own, loaded, calibrator, guarantees)
+    shown: dict[str, Any] = {"folder": str(folder), "method": method, "fitted_on": split, "images": len(before)}
     shown |= {"temperature": temperature} if (temperature := getattr(calibrator, "temperature", None)) else {}
     shown |= {"note": calibrator.note} if calibrator.note else {}
     shown |= {} if guarantees is None else guarantees.words
@@ -93,7 +123,35 @@ def calibrate(
         )
         for line in promises(guarantees):
             print(line)
-        print(f"calibrated copy written to {copy.folder}\nnext: surefoot audit {copy.folder}{' --allow-code' * allow_code}")
+        trusted = source.allow_code or (run is None and needs_trust(folder))
+        print(f"calibrated copy written to {folder}\nnext: surefoot audit {folder}{' --allow-code' * trusted}")
+
+
+def dashed(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
+
+
+def calibrate_predictions(fitted: Path, apply: Path | None, method: str, output: Path | None, json_: bool, quiet: bool) -> None:
+    """Fit on one file of predictions and write those of another, calibrated; without another these, which flatter."""
+    if method == "feature-scaling":
+        raise SurefootError("The method 'feature-scaling' needs the model, and --predictions are of none.")
+    before, others = Predictions.load(fitted), Predictions.load(apply or fitted)
+    if others.num_classes != before.num_classes:
+        raise SurefootError(f"--apply must have {before.num_classes} classes as --predictions, got {others.num_classes}.")
+    calibrator = fit_calibrator(method, before, nn.Identity())
+    path = output or (apply or fitted).with_name(f"{(apply or fitted).stem}-{method}{(apply or fitted).suffix}")
+    flag.check_output(path)
+    calibrator.calibrate(others, allow_leakage=True).save(path)
+    judged = judge(before, calibrator.calibrate(before, allow_leakage=True))
+    shown: dict[str, Any] = {"path": str(path), "method": method, "fitted_on": str(fitted), "images": len(before)}
+    temperature = getattr(calibrator, "temperature", None)
+    shown |= {"temperature": temperature} if temperature else {}
+    if json_:
+        print(json.dumps({**shown, **plain(judged)}))
+    elif not quiet:
+        seen = "" if apply is not None else ": the same images, so no score of them is honest"
+        print(f"{method}{f' {temperature:.4g}' if temperature else ''}, fitted on {len(before)} images of {fitted}")
+        print(f"{len(others)} calibrated predictions written to {path}{seen}")
 
 
 def judge(before: Any, after: Any) -> dict[str, float]:
@@ -129,16 +187,16 @@ def options_of_guarantees(
 
 
 def fit_both(
-    method: str, predictions: Predictions, run: Run, data: str, promised: dict[str, Any], tuning: float
+    method: str, predictions: Predictions, model: nn.Module, data: str, promised: dict[str, Any], tuning: float
 ) -> tuple[Calibrator, Guarantees | None]:
     """The calibrator, and what is promised behind it, from images that the calibrator has not seen.
 
     The calibrator then says that it has seen all of them, so that the copy is not audited on any.
     """
     if not promised:
-        return fit_calibrator(method, predictions, run.model, data), None
+        return fit_calibrator(method, predictions, model, data), None
     first, rest = parted(predictions, tuning, seed=0)
-    calibrator = fit_calibrator(method, first, run.model, data)
+    calibrator = fit_calibrator(method, first, model, data)
     tuned, others = calibrator.calibrate(first, allow_leakage=True), calibrator.calibrate(rest)
     guarantees = fit_guarantees(others, tuned, **promised)
     return replace(calibrator, fitted_on=replace(FittedOn.of(predictions), data=data)), guarantees

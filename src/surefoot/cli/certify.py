@@ -50,7 +50,7 @@ def certify(
     """Certified accuracy of the smoothed classifier: the class that the model predicts most often under Gaussian noise."""
     chosen_radii = flag.parse_numbers("--radii", radii, RADII)
     options = reading.options(split, max_images=max_images)
-    loaded = find_target(target, source, options)
+    loaded = find_target(target, source, {**options, "lazy": True, "audited": split == "test"})
     torch_device = pick_device(device)
     batch = whole(loaded.data.split(split), batch_size, torch_device)
     draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": batch.indices}

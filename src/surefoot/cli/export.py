@@ -12,14 +12,18 @@ import typer
 from torch import nn
 
 from ..attacks.cache import fingerprint
+from ..calibration.calibrators import Calibrated
 from ..calibration.temperature import Temperature, fit_temperature
 from ..data.choosing import choose
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, require
 from ..files import read_json
+from ..models.black_box import BlackBox
+from ..models.class_mapping import MappedClasses
 from ..models.classifier import pick_device, predict
 from ..models.exporting import QUANTISED, SUFFIXES, check_installed
 from ..models.exporting import export as write
+from ..models.model_files import FromFile
 from ..schemas import parse_number
 from ..types import Images
 from ..version import VERSION
@@ -73,7 +77,7 @@ def export(
     about |= {"preprocessing": {key: value for key, value in kept.items() if value is not None}}
     path = output or loaded.folder / f"model{'' if quantise is None else f'-{quantise}'}{SUFFIXES[format]}"
     images = first_images(loaded.data.test, CHECKED)
-    promised = loaded.run.guarantees if loaded.run is not None else None
+    promised = loaded.guarantees
     about |= {"guarantees": promised.words} if promised is not None else {}
     more = promised.outputs if promised is not None else None
     options: dict[str, Any] = {"format": format, "temperature": chosen, "metadata": about, "more": more}
@@ -137,16 +141,17 @@ def first_images(split: Split, count: int) -> Images:
 def tempered(target: Target, temperature: str | None, fit_on: str | None) -> tuple[nn.Module, float, str]:
     """The model to write, the temperature to put behind it, and where that comes from."""
     run = target.run
-    bare = target.model if run is None else run.objective.predictor(run.model)
-    if temperature is not None and run is not None and run.guarantees is not None:
+    bare = bare_model(target)
+    if temperature is not None and target.guarantees is not None:
         raise SurefootError("--temperature would void the run's guarantees, which hold for its own calibration: leave it out.")
-    if temperature is None and run is not None and run.calibrator is not None:
-        if isinstance(run.calibrator, Temperature):
-            return bare, run.calibrator.temperature, f"{run.calibrator.temperature:.4g}, as the run was calibrated"
+    if temperature is None and target.calibrator is not None:
+        kind = "model" if run is None else "run"
+        if isinstance(target.calibrator, Temperature):
+            return bare, target.calibrator.temperature, f"{target.calibrator.temperature:.4g}, as the {kind} was calibrated"
         return (
             target.model,
             1.0,
-            f"none; the run's calibrator ({type(run.calibrator).__name__}) is inside",
+            f"none; the {kind}'s calibrator ({type(target.calibrator).__name__}) is inside",
         )
     if temperature is None:
         return bare, *audited_temperature(target)
@@ -156,6 +161,18 @@ def tempered(target: Target, temperature: str | None, fit_on: str | None) -> tup
         return bare, *fitted_temperature(target, bare, fit_on)
     number = parse_temperature(temperature)
     return bare, number, f"{number:.4g}, as given"
+
+
+def bare_model(target: Target) -> nn.Module:
+    """The model without its calibrator; what is no torch module cannot be written."""
+    bare = target.model if target.run is None else target.run.objective.predictor(target.run.model)
+    bare = bare.model if isinstance(bare, Calibrated) else bare
+    inside = bare.model if isinstance(bare, MappedClasses) else bare
+    if isinstance(inside, BlackBox | FromFile):
+        raise SurefootError(
+            f"export writes torch modules, and {target.name} is a file, a function or a service: export what it was made from."
+        )
+    return bare
 
 
 def audited_temperature(target: Target) -> tuple[float, str]:

@@ -24,6 +24,7 @@ UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's, or the copy 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as shells say
 ARGUMENTS: list[str] = []  # as they were given
 OPTIONAL = ("--pretrained",)
+ELSEWHERE = {"--predictions": "needs the model itself: --predictions is for audit and calibrate."}  # flags of other commands
 COMMANDS = {
     "demo": "The whole story on an embedded data set, in minutes",
     "train": "Train a classifier with any objective",
@@ -120,6 +121,8 @@ def run(arguments: list[str] | None = None) -> None:
         if debug:
             traceback.print_exc()
         message = error.format_message() if isinstance(error, UsageError) else str(error)
+        if getattr(error, "option_name", None) in ELSEWHERE and isinstance(error, UsageError):
+            message = f"{error.ctx.info_name} {ELSEWHERE[error.option_name]}"
         if type(error).__name__ == "NoArgsIsHelpError":
             print(message, file=sys.stderr)
             sys.exit(2)

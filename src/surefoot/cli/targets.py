@@ -10,12 +10,15 @@ from typing import Any
 
 from torch import nn
 
+from ..calibration.calibrators import Calibrator
+from ..calibration.guarantees import Guarantees
 from ..data.dataset import Dataset
 from ..data.fetching import local_data
 from ..data.loading import load_data
 from ..data.settings import FOLDER, folder_name, is_foreign, is_transformers, settings_of
 from ..errors import SurefootError
 from ..measurements.temperatures import CROSS_FIT
+from ..models.checkpoints import OtherClasses, load_bare
 from ..models.class_mapping import with_classes
 from ..models.ensembles import Ensemble
 from ..models.foreign import adapt_found
@@ -23,9 +26,11 @@ from ..models.loading import load_model
 from ..models.model_files import describe, is_model_file
 from ..models.preflight import other_count
 from ..models.remote import is_remote_model
-from ..registry import import_own, takes
+from ..progress import now
+from ..registry import import_file, import_own, takes
 from ..training.runs import Run, load_run
 from . import options as flag
+from .calibrated import is_calibrated, read_calibrated_model, weights_of
 
 logger = logging.getLogger("surefoot")
 WAYS = "a run folder or a model file, or --model with --checkpoint or --pretrained, or --import"
@@ -35,7 +40,7 @@ WAYS = "a run folder or a model file, or --model with --checkpoint or --pretrain
 class Target:
     """A model, its data and its name; and by default where its page goes and its temperature comes from.
 
-    `run` is the run that it was read from, None for a model from elsewhere.
+    `run` is the run that it was read from, None for a model from elsewhere, which may have a calibrator and guarantees too.
     """
 
     model: nn.Module
@@ -44,10 +49,15 @@ class Target:
     folder: Path
     calibrate_on: str = CROSS_FIT
     run: Run | None = None
+    calibrator: Calibrator | None = None
+    guarantees: Guarantees | None = None
 
 
 def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
     """The one model that the flags name, with its data, and with an output for each class of them."""
+    now("reading model and data")
+    if target is not None and is_calibrated(target):
+        return from_calibrated(target, source, data_options)
     found = find_model(target, source, data_options)
     data, known = found.data, () if found.run is None else found.run.class_names
     model, lines = with_classes(found.model, data.class_names, data.image_size, data.channels, source.classes, known)
@@ -85,8 +95,8 @@ def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[
     if source.allow_code and target is None:
         raise SurefootError("--allow-code is for a run folder.")
     for name in flag.given(stem=source.stem, checkpoint=source.checkpoint, pretrained=source.pretrained):
-        if source.model is None:
-            raise SurefootError(f"--{name} is for --model.")
+        if source.model is None and not (name == "checkpoint" and source.import_):
+            raise SurefootError(f"--{name} is for --model{' and --import' if name == 'checkpoint' else ''}.")
     for name in flag.given(timeout=source.timeout, sends=source.sends):
         if not is_remote_model(str(target or source.model or "")):
             raise SurefootError(f"--{name} is for models that are commands (cmd:) or addresses.")
@@ -105,7 +115,7 @@ def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[
         model_options = {**normalisation, **flag.given(stem=source.stem)}
         tag = flag.parse_tag(source.pretrained)
         return from_name(source.model, source.checkpoint, tag, source, data_options, model_options)
-    return from_import(source.import_ or "", source.data, data_options, normalisation, source.returns)
+    return from_import(source.import_ or "", source.checkpoint, source.data, data_options, normalisation, source.returns)
 
 
 def check_ways(target: Path | None, source: flag.ModelFlags) -> None:
@@ -121,7 +131,23 @@ def from_run(target: Path, data: str | None, options: dict[str, Any], allow_code
     if run.model.num_classes == dataset.num_classes:  # else they are mapped by name, or refused
         check_classes(run, dataset)
     own = bool(run.recipe.data) and data in (None, (run.recipe.data or {}).get("name")) and len(dataset.calibration) > 0
-    return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT, run)
+    fitted: dict[str, Any] = {"calibrator": run.calibrator, "guarantees": run.guarantees}
+    return Target(run.predictor, dataset, target.resolve().name, target, "calibration" if own else CROSS_FIT, run, **fitted)
+
+
+def from_calibrated(target: Path, source: flag.ModelFlags, options: dict[str, Any]) -> Target:
+    """A calibrated model from elsewhere, on the data that it was calibrated on or on others."""
+    own, about, calibrator, guarantees = read_calibrated_model(target, source)
+    if own.data == about["data"].get("name"):  # with the splits of then: its test images are those that no fit has seen
+        options = {**about["data"], **{key: value for key, value in options.items() if key != "audited"}}
+        options.pop("name")
+    found = find_target(None, own, options)
+    if about["weights"] != weights_of(found.model):
+        raise SurefootError(f"The model of '{target}' has other weights now than when it was calibrated.")
+    model: Any = calibrator.module(found.model)
+    said = f"calibrated: {type(calibrator).__name__}, fitted on {own.data}, is behind it"
+    model.found = (*getattr(found.model, "found", ()), said)
+    return replace(found, model=model, name=str(about["name"]), folder=target, calibrator=calibrator, guarantees=guarantees)
 
 
 def check_classes(run: Run, data: Dataset) -> None:
@@ -179,12 +205,17 @@ def from_name(
         return from_program(model, source, options, model_options)
     dataset = load_data(source.data, **options, model=settings_of(model, pretrained))
     loaded: Any
+    sizes: dict[str, Any] = {"image_size": dataset.image_size, "channels": dataset.channels}
     if checkpoint is None:  # with the head that was published, not a new one that fits the data
-        sizes: dict[str, Any] = {"image_size": dataset.image_size, "channels": dataset.channels}
         loaded = load_model(model, **sizes, pretrained=pretrained, seed=0, **model_options).eval()
     else:
         options = {"checkpoint": str(checkpoint), "pretrained": pretrained, **model_options}
-        loaded = load_model(model, data=dataset, seed=0, **options).eval()
+        try:
+            loaded = load_model(model, data=dataset, seed=0, **options).eval()
+        except OtherClasses as error:  # the data have some of its classes, which `with_classes` finds or refuses
+            if error.classes < dataset.num_classes:
+                raise
+            loaded = load_model(model, **sizes, num_classes=error.classes, seed=0, **options).eval()
     return Target(loaded, dataset, model, folder_of(model))
 
 
@@ -204,10 +235,15 @@ def folder_of(model: str) -> Path:
 
 
 def from_import(
-    target: str, data: str, options: dict[str, Any], normalisation: dict[str, Any], returns: str | None = None
+    target: str,
+    checkpoint: Path | None,
+    data: str,
+    options: dict[str, Any],
+    normalisation: dict[str, Any],
+    returns: str | None = None,
 ) -> Target:
     """A model of one's own, by what it is: a module, an object with predict_proba, a function of pictures, or a maker of it."""
-    given = import_own("import", target)
+    given = (import_file if target.rpartition(":")[0].endswith(".py") else import_own)("import", target)
     if not is_own_model(given):
         try:
             given = given()
@@ -216,10 +252,14 @@ def from_import(
         if not is_own_model(given) and not callable(given):
             said = "an nn.Module, an object with predict_proba or a function of pictures"
             raise SurefootError(f"'{target}' must give {said}, got {type(given).__name__}.")
+    if checkpoint is not None:
+        if not isinstance(given, nn.Module):
+            raise SurefootError(f"--checkpoint needs a module, and '{target}' gives {type(given).__name__}.")
+        load_bare(given, checkpoint)
     dataset = load_data(data, **options)
     mean, std = normalisation.get("mean", 0.0), normalisation.get("std", 1.0)
     subject = adapt_found(given, mean, std, dataset.image_size, dataset.channels, returns)
-    return Target(subject, dataset, target, Path("audits") / target.replace(":", "-"))
+    return Target(subject, dataset, target, folder_of(target))
 
 
 def is_own_model(given: Any) -> bool:

@@ -101,6 +101,16 @@ def load_checkpoint(model: Classifier, path: str | Path) -> None:
     load_foreign(model, read_weights(path), f"Checkpoint '{path}'")
 
 
+def load_bare(module: nn.Module, path: str | Path) -> None:
+    """Put the weights in a file into a module of one's own; their names may carry prefixes."""
+    wanted = module.state_dict()
+    reading = min(all_readings(read_weights(path)), key=lambda names: distance(names, wanted))
+    wrong = [key for key in differences(reading, wanted) if not is_auxiliary(key)]
+    if wrong:
+        raise SurefootError(misfit(f"Checkpoint '{path}'", wrong, reading, wanted))
+    module.load_state_dict({key: reading.get(key, value) for key, value in wanted.items()})
+
+
 def read_weights(path: str | Path) -> Weights:
     """The named tensors of a checkpoint file, with their names as they stand there."""
     path = Path(path)
@@ -132,6 +142,14 @@ def reason_of(error: Exception) -> str:
     return first if by_torch else "it is broken, or no checkpoint"
 
 
+class OtherClasses(SurefootError):
+    """A checkpoint that fits but for its number of classes."""
+
+    def __init__(self, message: str, classes: int) -> None:
+        super().__init__(message)
+        self.classes = classes
+
+
 def find_weights(content: Any, where: str) -> Weights:
     """The tensors in what a training script saved: the content itself or what it holds under a usual name."""
     if not isinstance(content, Mapping):
@@ -157,7 +175,9 @@ def load_foreign(model: Classifier, weights: Weights, name: str) -> None:
     wrong = [key for key in differences(reading, wanted) if not is_auxiliary(key)]
     if wrong and (classes := other_classes(wrong, reading, wanted, model.num_classes)):
         hint = "; a class map (--class-map) may name classes that the data lack" if classes > model.num_classes else ""
-        raise SurefootError(f"{name} does not fit the model: it is for {classes} classes, not {model.num_classes}{hint}.")
+        raise OtherClasses(
+            f"{name} does not fit the model: it is for {classes} classes, not {model.num_classes}{hint}.", classes
+        )
     if wrong:
         near = nearest_architecture([{key: tuple(value.shape) for key, value in names.items()} for names in readings])
         raise SurefootError(misfit(name, wrong, reading, wanted) + (f" It is nearest to {near}." if near else ""))

@@ -250,10 +250,10 @@ def write_calibrated(run: Run, calibrator: Calibrator, output: str | Path, guara
     return copy
 
 
-def copy_folder(run: Run, output: str | Path) -> Path:
+def copy_folder(run: Run | None, output: str | Path) -> Path:
     """The folder of a copy, which must be new, or hold one that was not finished, so that nothing is written over."""
     folder = Path(output)
-    if run.folder is not None and folder.resolve() == run.folder.resolve():
+    if run is not None and run.folder is not None and folder.resolve() == run.folder.resolve():
         raise SurefootError(f"output must be another folder than the run's own, got '{output}'.")
     there = {path for path in folder.iterdir() if path.name != LOCK} if folder.is_dir() else set()
     if (folder.exists() and not folder.is_dir()) or there != begun_copy(folder):
