@@ -23,6 +23,14 @@ def test_not_found_suggests_a_neighbour(tmp_path):
     assert str(NotFound("recipe", "nowhere/x.yaml")) == "No recipe at 'nowhere/x.yaml'."
 
 
+def test_a_suggestion_never_repeats_what_was_typed(tmp_path):
+    """A file where a folder is wanted is there, and yet not what was asked for."""
+    (tmp_path / "r20.onnx").touch()
+    assert str(NotFound("run folder", tmp_path / "r20.onnx")) == f"No run folder at '{tmp_path / 'r20.onnx'}'."
+    assert nearest("crane", ["crane", "crane (2)"]) == "crane (2)"
+    assert nearest("PGD", ["pgd"]) == "pgd"
+
+
 def test_require_names_argument_rule_and_value():
     with pytest.raises(SurefootError, match=r"^gamma must be at least 0, got -1\.$"):
         require(False, "gamma", "at least 0", -1)

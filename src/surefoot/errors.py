@@ -34,7 +34,7 @@ class NotFound(SurefootError):
     def __init__(self, kind: str, path: str | Path) -> None:
         path = Path(path)
         parent = path.parent
-        siblings = [p.name for p in parent.iterdir()] if parent.is_dir() else []
+        siblings = [p.name for p in parent.iterdir() if p.name != path.name] if parent.is_dir() else []
         near = get_close_matches(path.name, siblings, n=1, cutoff=0.6)
         hint = f" Did you mean '{parent / near[0]}'?" if near else ""
         super().__init__(f"No {kind} at '{brief(path)}'.{hint}")
@@ -42,7 +42,7 @@ class NotFound(SurefootError):
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None if none is close."""
-    by_lower = {k.lower().replace("_", "-"): k for k in known}
+    by_lower = {k.lower().replace("_", "-"): k for k in known if k != name}
     match = get_close_matches(name.lower().replace("_", "-"), by_lower, n=1, cutoff=0.5)
     return by_lower[match[0]] if match else None
 
