@@ -86,7 +86,8 @@ def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
             raise SurefootError(f"The runs of an ensemble must know the same classes; '{path}' knows others.")
     model = Ensemble([first.model, *(run.predictor for run in runs)])
     name = "+".join([first.name, *(path.resolve().name for path in others)])
-    return replace(first, model=model, name=name, folder=Path("audits") / name)
+    fitted: dict[str, Any] = {"calibrator": None, "guarantees": None}  # those of each are inside
+    return replace(first, model=model, name=name, folder=Path("audits") / name, **fitted)
 
 
 def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
