@@ -52,11 +52,17 @@ for line in sys.stdin:
     job = json.loads(line)
     began = time.monotonic()
     started = [begin(arguments, job["folder"], f"{job['said']}.{number}") for number, arguments in enumerate(job["commands"])]
-    if job["moment"] is not None:
-        time.sleep(job["moment"])
-        for child in started:
-            os.kill(child, signal.SIGKILL)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in started]
+    codes = [None] * len(started)
+    while None in codes:
+        if job["moment"] is not None and time.monotonic() - began > job["moment"]:
+            for child, code in zip(started, codes):
+                if code is None:
+                    os.kill(child, signal.SIGKILL)
+        for number, child in enumerate(started):
+            if codes[number] is None:
+                ended, status = os.waitpid(child, os.WNOHANG)
+                codes[number] = os.waitstatus_to_exitcode(status) if ended else None
+        time.sleep(0.002)
     seconds = time.monotonic() - began
     until = time.monotonic() + 60  # what it started must end with it
     while any(map(of_session, started)) and time.monotonic() < until:

@@ -17,14 +17,17 @@ from surefoot.cli.main import COMMANDS
 sys.path.append(str(Path(__file__).parents[1] / "studies"))
 import tiny
 
-FEW = "--set data.fraction=0.1 --set data.max_images=40"
+FEW = "--model tiny-resnet --set data.fraction=0.1 --set data.max_images=40"
 AUDIT = "--only corruptions --max-images 20 --batch-size 20 --time 1h --quiet"
 # what is run in a folder of its own, and how often it is killed there
 KILLED = {
     "train": (f"train {FEW} --epochs 3 --output out --quiet", 14),
     "audit": (f"audit ../base/run --output out {AUDIT}", 12),
     "corrupt": ("corrupt --data digits --max-images 40 --output out --names common15 --quiet", 12),
-    "corrupt folders": ("corrupt --data digits --max-images 10 --output out --names fog,jpeg --layout folders --quiet", 8),
+    "corrupt folders": (
+        "corrupt --data digits --max-images 10 --output out --names fog,jpeg_compression --layout folders --quiet",
+        8,
+    ),
     "corrupt preview": ("corrupt --data digits --preview out.png --names common15 --quiet", 4),
     "calibrate": ("calibrate ../base/run --output out --prediction-sets 0.9 --quiet", 12),
     "export": ("export ../base/run --output out.onnx --temperature none --quiet", 6),
@@ -47,8 +50,8 @@ FOLDERS = {
     "train focal": f"train {FEW} --epochs 1 --objective focal --output out --quiet",
     "audit": f"audit ../base/run --output out {AUDIT}",
     "audit other": f"audit ../base/other --output out {AUDIT}",
-    "corrupt": "corrupt --data digits --max-images 10 --output out --names fog,jpeg --quiet",
-    "corrupt folders": "corrupt --data digits --max-images 10 --output out --names fog,jpeg --layout folders --quiet",
+    "corrupt": "corrupt --data digits --max-images 10 --output out --names fog,jpeg_compression --quiet",
+    "corrupt folders": "corrupt --data digits --max-images 10 --output out --names fog --layout folders --quiet",
     "calibrate": "calibrate ../base/run --output out --quiet",
     "calibrate vector": "calibrate ../base/run --method vector --output out --quiet",
     "attack": "attack ../base/run --attack fgsm --eps 0,0.01 --no-check --max-images 20 --keep out --quiet",
@@ -110,19 +113,20 @@ def test_killed_at_random_moments(call, name):
     chance, killed, tries = random.Random(name), 0, 0
     while killed < kills:
         tries += 1
-        assert tries <= 5 * kills, f"only {killed} of {tries} series were at work when they were killed"
+        assert tries <= 20 * kills, f"only {killed} of {tries} series were at work when they were killed"
         place, codes = call.folder / f"{name} {tries}", []
         for _ in range(min(3, kills - killed)):
             ended = call(place, words, moment=chance.random() * seconds)
             assert ended.left == [], "a process outlived its parent"
             codes += ended.codes
-            if codes[-1] == 0:
+            if codes[-1] == 0 or not differing(contents(place), expected):  # as good as ended
                 break
         killed += codes.count(-9)
         assert set(codes) <= {0, -9}, ended.said
-        if codes[-1] != 0:
+        if differing(contents(place), expected):
             ended = call(place, words)
             assert ended.codes == [0], ended.said
+        if ended.codes == [0]:
             seconds = min(seconds, 2 * ended.seconds)  # a busy machine may have become a quiet one
         assert differing(contents(place), expected) == []
 

@@ -261,9 +261,11 @@ def weighted_scores(per_image: PerImage, weights: Array, names: Sequence[str], t
         assert totals is not None
         by_class = ("classwise_ece", "brier_reliability", "brier_uncertainty")
         step = max(1, CLASS_SUMS // per_image.class_matrix.shape[0])  # draws at a time: there may be very many classes
-        blocks = [slice(start, start + step) for start in range(0, len(weights), step)]
-        tables = [ClassSums.of(per_image.class_matrix, weights[some], totals[some], per_image.bins) for some in blocks]
-        values |= {name: np.concatenate([getattr(table, name) for table in tables]) for name in by_class}
+        blocks: list[list[Array]] = []
+        for some in (slice(start, start + step) for start in range(0, len(weights), step)):
+            table = ClassSums.of(per_image.class_matrix, weights[some], totals[some], per_image.bins)
+            blocks.append([getattr(table, name) for name in by_class])  # and the sums go
+        values |= {name: np.concatenate(parts) for name, parts in zip(by_class, zip(*blocks, strict=True), strict=True)}
         # reliability - resolution + uncertainty = Brier: the resolution with its parts within bins (Stephenson et al. 2008)
         values["brier_resolution"] = values["brier_reliability"] + values["brier_uncertainty"] - values["brier"]
     return values

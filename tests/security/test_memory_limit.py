@@ -1,0 +1,84 @@
+"""Hostile files read by a process that may take little memory: a result or a line, and never a failed allocation."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CODE = """
+import json, resource, struct, sys, zipfile
+from pathlib import Path
+import numpy as np, psutil, torch
+from PIL import Image
+import surefoot as sf
+from surefoot.auditing.predictions import audit_predictions
+from surefoot.data.reading import read_image
+from surefoot.errors import SurefootError
+from surefoot.training.recipes import Recipe
+from test_hostile_files import BOMB, claims
+
+folder, gib = Path(sys.argv[1]), float(sys.argv[2])
+draws = np.random.default_rng(0)
+
+def columns(name, count, rows):
+    lines = [",".join(["label", *(f"logit_{k}" for k in range(count))])]
+    lines += [",".join(["1", *map(str, draws.integers(0, 9, count))]) for _ in range(rows)]
+    (folder / name).write_text("\\n".join(lines))
+    return folder / name
+
+def many_classes(rows, count):
+    given = sf.Predictions.from_logits(draws.normal(size=(rows, count)).astype("float32"), draws.integers(0, count, rows))
+    return lambda: audit_predictions(given, output=folder / "audited")
+
+def yaml_bomb():
+    (folder / "r.yaml").write_text(BOMB + "objective: *a10\\n")
+    return folder / "r.yaml"
+
+def large_picture():
+    Image.new("1", (20_000, 20_000)).save(folder / "large.png")
+    return folder / "large.png"
+
+def hollow(name):
+    claims(folder / f"{name}.npz", name, (3_700_000_000, 1000))
+    return folder / f"{name}.npz"
+
+np.savez(folder / "labels.npz", images=np.zeros((2, 8, 8), np.uint8), labels=np.array([0, 10**9]))
+CASES = {
+    "logits that claim 27 TiB": (sf.Predictions.load, hollow("logits")),
+    "images that claim 27 TiB": (sf.load_data, hollow("images")),
+    "labels of a billion": (sf.load_data, folder / "labels.npz"),
+    "20,000 columns": (sf.Predictions.load, columns("a.csv", 20_000, 100)),
+    "100,000 columns": (sf.Predictions.load, columns("b.csv", 100_000, 10)),
+    "YAML that grows": (Recipe.read, yaml_bomb()),
+    "a picture of 400 megapixels": (read_image, large_picture()),
+    "500 x 20,000 predictions": (lambda run: run(), many_classes(500, 20_000)),
+}
+said = {}
+limit = psutil.Process().memory_info().vms + int(gib * 2**30)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for name, (read, what) in CASES.items():
+    try:
+        read(what)
+        said[name] = "read"
+    except SurefootError as error:
+        said[name] = str(error)
+    except BaseException as error:
+        said[name] = f"RAW {type(error).__name__}: {error}"
+print(json.dumps(said))
+"""
+
+
+@pytest.mark.stress
+def test_hostile_files_within_little_memory(tmp_path):
+    """2 GiB beyond what the process has when its imports are done."""
+    path = [str(Path(__file__).parent), str(Path(__file__).parents[1]), *sys.path]
+    command = [sys.executable, "-W", "ignore", "-c", f"import sys; sys.path[:0] = {path!r}\n{CODE}", str(tmp_path), "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert not [f"{name}: {line[:200]}" for name, line in said.items() if line.startswith("RAW") or "\n" in line]
+    read = {name for name, line in said.items() if line == "read"}
+    assert read <= {"20,000 columns", "100,000 columns", "500 x 20,000 predictions"}
+    assert {"20,000 columns", "500 x 20,000 predictions"} <= read
