@@ -15,7 +15,7 @@ from surefoot.calibration.risk import cross_fit_risk_threshold, fit_risk_thresho
 from surefoot.data.choosing import choose
 from surefoot.errors import NotFound, SurefootError, UnknownName
 from surefoot.measurements import pictures as sliders
-from surefoot.measurements.groups import class_results, group_results, read_groups
+from surefoot.measurements.groups import class_results, confusion, group_results, read_groups
 from surefoot.measurements.pictures import feature_scale_grid, grid, picture, temperature_grid
 from surefoot.measurements.thresholds import thresholds
 from surefoot.types import Predictions
@@ -230,3 +230,22 @@ def test_a_short_row_of_groups_is_no_group(answers, tmp_path):
     (tmp_path / "g.csv").write_text("index,time\n" + "\n".join(f"{1000 + k},day" for k in range(399)) + "\n1399\n")
     with pytest.raises(SurefootError, match="line 401 of .* must be as long as the first"):
         read_groups(tmp_path / "g.csv", "time", answers)
+
+
+@pytest.mark.parametrize(("images", "count"), [(300, 12), (200, 90)])
+def test_mistakes_against_the_whole_matrix(images, count):
+    """Counted by pairs that occur; the matrix of all classes would be squares of their number."""
+    draws = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(images, count, generator=draws), torch.randint(count, (images,), generator=draws)
+    matrix = torch.zeros(count, count, dtype=torch.long)
+    for label, answer in zip(labels.tolist(), logits.argmax(1).tolist(), strict=True):
+        matrix[label, answer] += 1
+    given = sf.Predictions.from_logits(logits, labels)
+    wrong = matrix.clone().fill_diagonal_(0)
+    pairs = sorted(((-int(wrong[a, b]), a, b) for a, b in wrong.nonzero().tolist()))
+    shown = confusion(given)["pairs"]
+    assert shown == [[a, b, -times] for times, a, b in pairs[: len(shown)]]
+    for number, result in enumerate(class_results(given, list(map(str, range(count))))):
+        row = wrong[number]
+        assert (result.images, result.taken_for_images) == (int(matrix[number].sum()), int(row.max()))
+        assert result.taken_for == (str(int((row == row.max()).nonzero()[0])) if row.max() else None)

@@ -52,14 +52,16 @@ def class_results(predictions: Predictions, names: Sequence[str]) -> tuple[Class
     """Recall, precision and confidence of every class, and what it is taken for most often."""
     count = predictions.num_classes
     labels, predicted = predictions.labels, predictions.classes
-    confusion = (labels * count + predicted).bincount(minlength=count * count).view(count, count)
-    images, predicted_counts, right = confusion.sum(1), confusion.sum(0), confusion.diagonal()
+    images, predicted_counts = labels.bincount(minlength=count), predicted.bincount(minlength=count)
+    right = labels[labels == predicted].bincount(minlength=count)
     confidence = torch.zeros(count, dtype=torch.float64).index_add_(0, labels, predictions.confidences.double())
-    mistaken = confusion.clone().fill_diagonal_(0)
+    commonest: dict[int, tuple[int, int]] = {}
+    for label, answer, times in mistakes(predictions):
+        commonest.setdefault(label, (answer, times))
     results = []
     for number in range(count):
         total, correct, claims = int(images[number]), int(right[number]), int(predicted_counts[number])
-        most = int(mistaken[number].argmax())
+        most, times = commonest.get(number, (0, 0))
         results.append(
             ClassResult(
                 name=names[number] if number < len(names) else str(number),
@@ -67,8 +69,8 @@ def class_results(predictions: Predictions, names: Sequence[str]) -> tuple[Class
                 accuracy=share(correct, total),
                 precision=share(correct, claims),
                 confidence=float(confidence[number]) / total if total else None,
-                taken_for=names[most] if int(mistaken[number, most]) and most < len(names) else None,
-                taken_for_images=int(mistaken[number, most]),
+                taken_for=names[most] if times and most < len(names) else None,
+                taken_for_images=times,
             )
         )
     return tuple(results)
@@ -80,11 +82,19 @@ def confusion(predictions: Predictions) -> dict[str, Any]:
     A pair is a label, an answer and how many images have both.
     """
     count = predictions.num_classes
+    pairs = [list(each) for each in mistakes(predictions)[:PAIRS]]
+    if count > MOST_CLASSES:
+        return {"pairs": pairs, "matrix": None}
     matrix = (predictions.labels * count + predictions.classes).bincount(minlength=count * count).view(count, count)
-    mistaken = matrix.clone().fill_diagonal_(0).flatten()
-    order = mistaken.argsort(descending=True, stable=True)[:PAIRS]
-    pairs = [[int(at) // count, int(at) % count, int(mistaken[at])] for at in order if mistaken[at]]
-    return {"pairs": pairs, "matrix": matrix.tolist() if count <= MOST_CLASSES else None}
+    return {"pairs": pairs, "matrix": matrix.tolist()}
+
+
+def mistakes(predictions: Predictions) -> list[tuple[int, int, int]]:
+    """A label, an answer that is wrong and how often it was given, the commonest first; no more memory than images need."""
+    count, wrong = predictions.num_classes, predictions.labels != predictions.classes
+    both, times = (predictions.labels[wrong] * count + predictions.classes[wrong]).unique(return_counts=True)
+    order = times.argsort(descending=True, stable=True)
+    return [(at // count, at % count, many) for at, many in zip(both[order].tolist(), times[order].tolist(), strict=True)]
 
 
 def share(correct: int, count: int) -> Estimate | None:
