@@ -137,7 +137,7 @@ def test_starts_far_from_the_origin(tmp_path, far, regions):
     """Fig. 12 b and c: the start is the one asked for, and the recipe then trains from it; done twice, nothing is trained."""
     given = {
         "data": {"name": "digits", "fraction": 0.3},
-        "model": {"name": "tiny-resnet", "feature_dim": 2},
+        "model": {"name": "small-resnet", "feature_dim": 2},
         "objective": "cross-entropy",
     }
     recipe = Recipe.check({**given, "training": {"epochs": 1, "learning_rate": 0.05}})

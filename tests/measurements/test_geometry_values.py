@@ -379,7 +379,7 @@ def test_the_ball_of_the_mapping_bound_by_hand():
 def test_layers(context, run, batch):
     found = summary_of(Layers(max_images=IMAGES), context)
     blocks = main_blocks(run.predictor, batch.images)
-    assert blocks == tuple(f"module.blocks.{k}" for k in range(4))
+    assert blocks == tuple(f"module.blocks.{k}" for k in range(3))
     own = geometry.block_features(run.predictor, batch.images, blocks)
     last = geometry.observed_features(run.predictor, batch.images).features
     for name in blocks:
