@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np, psutil, torch
 from PIL import Image
 import surefoot as sf
-from surefoot.auditing.predictions import audit_predictions
 from surefoot.data.reading import read_image
 from surefoot.errors import SurefootError
 from surefoot.training.recipes import Recipe
@@ -27,10 +26,6 @@ def columns(name, count, rows):
     lines += [",".join(["1", *map(str, draws.integers(0, 9, count))]) for _ in range(rows)]
     (folder / name).write_text("\\n".join(lines))
     return folder / name
-
-def many_classes(rows, count):
-    given = sf.Predictions.from_logits(draws.normal(size=(rows, count)).astype("float32"), draws.integers(0, count, rows))
-    return lambda: audit_predictions(given, output=folder / "audited")
 
 def yaml_bomb():
     (folder / "r.yaml").write_text(BOMB + "objective: *a10\\n")
@@ -53,7 +48,6 @@ CASES = {
     "100,000 columns": (sf.Predictions.load, columns("b.csv", 100_000, 10)),
     "YAML that grows": (Recipe.read, yaml_bomb()),
     "a picture of 400 megapixels": (read_image, large_picture()),
-    "500 x 20,000 predictions": (lambda run: run(), many_classes(500, 20_000)),
 }
 said = {}
 limit = psutil.Process().memory_info().vms + int(gib * 2**30)
@@ -80,5 +74,4 @@ def test_hostile_files_within_little_memory(tmp_path):
     said = json.loads(done.stdout.splitlines()[-1])
     assert not [f"{name}: {line[:200]}" for name, line in said.items() if line.startswith("RAW") or "\n" in line]
     read = {name for name, line in said.items() if line == "read"}
-    assert read <= {"20,000 columns", "100,000 columns", "500 x 20,000 predictions"}
-    assert {"20,000 columns", "500 x 20,000 predictions"} <= read
+    assert read == {"20,000 columns"}
