@@ -24,7 +24,7 @@ class Voice(threading.Thread):
 
     def run(self) -> None:
         while not self.ended.wait(EVERY):
-            if not self.bars:
+            if self.what and not self.bars:
                 print(f"{self.what}, {time.monotonic() - self.began:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -48,7 +48,7 @@ def speaking(show: bool = True) -> Iterator[None]:
 
 
 def now(what: str) -> None:
-    """What is being done, for the next sign of life."""
+    """What is being done, for the next sign of life; nothing where another process speaks."""
     if _voice is not None:
         _voice.what = what
 

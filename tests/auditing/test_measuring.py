@@ -11,6 +11,7 @@ from PIL import Image
 import surefoot as sf
 from surefoot.attacks.cache import fingerprint
 from surefoot.auditing.depths import Depth, deeper, geometry
+from surefoot.auditing.migration import SCHEMA
 from surefoot.auditing.result import AUDIT
 from surefoot.auditing.table import key_of
 from surefoot.corruptions import COMMON15, NAMES
@@ -108,7 +109,7 @@ def test_what_is_written(audit):
     found, folder = audit
     written = json.loads((folder / AUDIT).read_text())
     assert written == found.to_dict()
-    assert written["schema"] == 2
+    assert written["schema"] == SCHEMA
     assert written["calibration"]["ece"] == {
         "value": float(found.calibration.ece),
         "low": found.calibration.ece.low,

@@ -123,7 +123,7 @@ def test_no_target(surefoot, here):
     ("arguments", "message"),
     [
         (["--stem", "imagenet"], "--stem is for --model."),
-        (["--checkpoint", "w.pt"], "--checkpoint is for --model."),
+        (["--checkpoint", "w.pt"], "--checkpoint is for --model and --import."),
         (["--pretrained"], "--pretrained is for --model."),
         (["--max-images", 5, "--split", "validation"], "--max-images is for the test split, and --split is validation."),
         (["--class-map", "none.txt", "--max-images", 5], "labels and class_map are for folders"),

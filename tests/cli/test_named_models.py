@@ -41,5 +41,5 @@ def needs_size(*, size):
 
 def test_an_import_that_wants_arguments_is_one_line():
     with pytest.raises(SurefootError, match="cannot be called without arguments: .*missing 1 required"):
-        from_import(f"{__name__}:needs_size", "digits", {}, {})
+        from_import(f"{__name__}:needs_size", None, "digits", {}, {})
     assert isinstance(needs_size(size=torch.tensor(3).item()), nn.Linear)

@@ -39,6 +39,7 @@ KILLED = {
     "monitor": ("monitor ../base/run --data digits --max-images 40 --output out.html --quiet", 4),
     "table": ("table ../base/run --output out.csv --quiet", 4),
     "compare": ("compare ../base/run ../base/other --output out.html", 4),
+    "card": ("card ../base/run --output out --quiet", 4),
     "gate": ("gate ../base/run --rule ece<1 --output out.json", 2),
     "study run": ("study run ../base/tiny.yaml --results results --work work --page out.html --quiet", 6),
     "study figure": ("study figure representation-figure9 --results results --work work --output out.html --quiet", 2),

@@ -23,7 +23,7 @@ from ..training.runs import copy_folder, load_run, write_calibrated
 from ..types import Predictions
 from . import options as flag
 from .calibrated import is_calibrated, needs_trust, write_calibrated_model
-from .targets import check_ways, find_target, is_model
+from .targets import check_classes, check_ways, find_target, is_model
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -95,6 +95,8 @@ def calibrate(
     if folder is not None:
         folder = copy_folder(run, folder)
     loaded, torch_device = find_target(target, source, reading.options()), pick_device(device)
+    if run is not None:
+        check_classes(run, loaded.data)  # a calibrator is of all the classes of a run
     folder = folder or copy_folder(None, loaded.folder.with_name(f"{loaded.folder.name}-{method}"))
     images = loaded.data.split(split)
     if len(images) == 0:

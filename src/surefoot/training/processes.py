@@ -20,6 +20,7 @@ from torch import Tensor
 from ..errors import SurefootError, require
 from ..files import inside
 from ..lifelines import for_child
+from ..progress import now
 from .precision import NAMES
 from .trackers import FOLDER
 
@@ -109,6 +110,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     code is 128 and the signal, as a shell has it. They end with us in whatever way we end.
     """
     check_processes(processes)
+    now("")
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
