@@ -86,6 +86,7 @@ def test_files_of_other_programs(tmp_path):
         ("a.csv", "a,b\n1,2\n", "must begin with a line of names"),
         ("a.csv", "label,logit_0,logit_1\n0,1\n", "has a row that does not fit its names"),
         ("a.csv", "label,logit_0,logit_1\n0,one,2\n", "has a row that does not fit its names"),
+        ("a.csv", "label,index,logit_0,logit_1\n0,99999999999999999999,1,2\n", "has a row that does not fit its names"),
         ("a.csv", "label,logit_0,logit_1\n1,1,2\ncat,1,2\n", "labels must be whole numbers from 0, got 'cat'"),
         ("a.csv", "label,logit_0,logit_1\n2,1,2\n", r"labels must be in 0 to 1, got 2 to 2"),
         ("a.csv", "label,logit_0,logit_1\n0,nan,2\n0,1,2\n", r"1 of 2 images have NaN or infinity \(first: 0\)"),

@@ -227,11 +227,11 @@ def read_rows(path: Path) -> Iterator[Predictions]:
             try:
                 scores = torch.tensor([[float(row[k]) for k in columns] for row in block], dtype=torch.float64)
                 labels = torch.tensor([int(row[place["label"]]) for row in block], dtype=torch.long)
-                indices = [int(row[place["index"]]) for row in block] if "index" in names else None
+                indices = torch.tensor([int(row[place["index"]]) for row in block]) if "index" in names else None
             except (ValueError, IndexError) as error:
                 raise SurefootError(f"'{path}' has a row that does not fit its names: {error}.") from error
             tensors = {
                 "logits" if kinds == [LOGIT] else "probabilities": scores.view(len(block), len(columns)),
                 "labels": labels,
             }
-            yield named_predictions(tensors | ({} if indices is None else {"indices": torch.tensor(indices)}), path)
+            yield named_predictions(tensors | ({} if indices is None else {"indices": indices}), path)
