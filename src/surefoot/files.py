@@ -22,7 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import NotFound, SurefootError
+from .errors import NotFound, SurefootError, brief
 from .limits import check_memory
 
 if TYPE_CHECKING:
@@ -198,9 +198,9 @@ def read_arrays(path: str | Path) -> dict[str, Any]:
         raise
     except (ValueError, OSError, TypeError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {reason}.") from error
+        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {brief(reason)}.") from error
     except (zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError) as error:  # as numpy and zipfile raise them
-        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
+        raise SurefootError(f"'{path}' is not an .npz of plain arrays: {brief(str(error).splitlines()[0])}.") from error
 
 
 def claimed_bytes(path: str | Path) -> int:
