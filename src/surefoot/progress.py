@@ -59,7 +59,7 @@ class Bar(Progress):
     def update(self, task_id: Any, **changes: Any) -> None:
         super().update(task_id, **changes)
         task = self.tasks[0]
-        now(f"{task.description} {task.percentage:.0f} %" if task.total else task.description)
+        now(f"{task.description} {task.percentage:.0f} %" if task.total and task.percentage else task.description)
 
     def start(self) -> None:
         super().start()
