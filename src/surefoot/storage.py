@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .errors import NotFound, SurefootError, UnknownName
 from .files import not_utf8, read_arrays, read_json, read_tensors, replacing, write_json, write_tensors
-from .limits import check_limit
+from .limits import check_limit, check_memory
 from .types import Predictions
 
 CHUNK_BYTES = 2**25  # of logits in one chunk
@@ -126,7 +126,10 @@ class StoredPredictions:
             yield from read_csv(self.path)
 
     def load(self) -> Predictions:
-        """All of them at once."""
+        """All of them at once; refused where memory for them and for a second copy while they are joined is not free."""
+        files = self.path.iterdir() if self.path.is_dir() else [self.path]
+        copies = 1 if self.path.suffix == ".csv" else 2  # a CSV takes more room as text than as numbers
+        check_memory(f"The predictions of '{self.path}'", copies * sum(file.stat().st_size for file in files))
         return Predictions.join(self)
 
 

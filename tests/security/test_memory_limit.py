@@ -1,6 +1,7 @@
 """Hostile files read by a process that may take little memory: a result or a line, and never a failed allocation."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,49 @@ def test_hostile_files_within_little_memory(tmp_path):
     assert not [f"{name}: {line[:200]}" for name, line in said.items() if line.startswith("RAW") or "\n" in line]
     read = {name for name, line in said.items() if line == "read"}
     assert read == {"20,000 columns"}
+
+
+NEARLY = """
+import resource, sys
+import numpy as np, psutil, torch
+import surefoot as sf
+from surefoot.errors import SurefootError
+
+path = sys.argv[1]
+np.savez(path, logits=np.zeros((225_000, 1000), np.float32), labels=np.zeros(225_000, np.int64))
+limit = psutil.Process().memory_info().vms + 2**30
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    sf.Predictions.load(path)
+except SurefootError as error:
+    print(error)
+"""
+
+
+@pytest.mark.stress
+def test_predictions_that_nearly_fit(tmp_path):
+    """0.84 GiB of logits with 1 GiB free: there is no room for a second copy of them."""
+    command = [sys.executable, "-W", "ignore", "-c", NEARLY, str(tmp_path / "a.npz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"The predictions of '.*a.npz' need 1.7 GiB of memory, and (0.9|1.0) are free.", done.stdout.strip())
+
+
+VERY_MANY = """
+import resource
+import torch
+import surefoot as sf
+
+draws = torch.Generator().manual_seed(0)
+labels = torch.randint(20_000, (500,), generator=draws)
+logits = torch.randn(500, 20_000, generator=draws)
+logits[range(500), labels] += 4
+sf.audit_predictions(sf.Predictions.from_logits(logits, labels))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+
+
+@pytest.mark.stress
+def test_audit_of_very_many_classes_stays_below_two_gibibytes():
+    command = [sys.executable, "-W", "ignore", "-c", VERY_MANY]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 2
