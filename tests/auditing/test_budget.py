@@ -1,10 +1,13 @@
 """An audit within a time: fewer images by one share, the same when it goes on, and words that say so."""
 
+from dataclasses import replace
+
 import pytest
 
 import surefoot as sf
 from surefoot.auditing.budget import CHANGING, FEWEST, FEWEST_CLEAN, affordable, cost_of, expected, fit_to_time, parse_time
 from surefoot.auditing.depths import Depth
+from surefoot.data.choosing import taken
 from surefoot.errors import SurefootError
 from surefoot.measurements.attacks import Attacked, Attacks
 from surefoot.measurements.context import Context
@@ -49,6 +52,17 @@ def test_the_share_by_hand(context):
     assert fit_to_time(measured, context, 0.01, 1000) == []
     fit_to_time(measured, context, 0.01, 1)
     assert measured["corruptions"].max_images == FEWEST
+
+
+@pytest.mark.parametrize("count", [20, 60, None])
+def test_a_part_has_the_first_images_of_all(context, digits, count):
+    """What is measured on few images is measured on the same ones, however many of the clean images there was time for."""
+    rows, _ = affordable(digits.test, 0.05, 40.0, 0)
+    part = replace(context, images=taken(digits.test, rows), part_of=(digits.test, rows), kept={})
+    assert len(rows) == 200
+    expected = context.rows(200 if count is None else count)
+    assert part.images.indices[part.rows(count)].tolist() == digits.test.indices[expected].tolist()
+    assert part.subset(count).indices.tolist() == digits.test.indices[expected].tolist()
 
 
 def test_an_audit_within_a_time(run, digits, tmp_path, monkeypatch):

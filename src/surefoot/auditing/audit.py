@@ -164,6 +164,7 @@ def audit(
         measured, left_out = possible_ones(measured, find_lacks(model, sample))
         seconds = planned_seconds(folder) or seconds_of(model, sample, batch_size)
     rows, fewer = (None, []) if corrupted is not None else affordable(images, seconds, time_budget, seed)
+    part_of = None if rows is None else (images, rows)
     if rows is not None:
         images, groups = taken(images, rows), None if groups is None else [groups[row] for row in rows.tolist()]
     about_model += [*said, *left_out, *fewer]
@@ -182,7 +183,7 @@ def audit(
         measurements["shift"] = Shifts(further)
     measurements["sample"] = Sample(list(measurements.values()))
     sources: dict[str, Any] = {"calibrate_on": calibrate_on, "allow_leakage": allow_leakage, "copies": copies, "foreign": sets}
-    context = Context(model, data, images, torch_device, split, batch_size, seed, **sources)
+    context = Context(model, data, images, torch_device, split, batch_size, seed, part_of=part_of, **sources)
     about = what_it_is(context, sample, measured, calibrate_on, corrupted) | shifted(further)
     about |= {} if time_budget is None else {"time_budget": time_budget}
     with (

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..calibration.calibrators import Calibrated
 from ..corruptions.published import ArrayCopies, FolderCopies
-from ..data.choosing import choose, chosen_rows, indices_of, taken
+from ..data.choosing import chosen_rows, indices_of, taken
 from ..data.dataset import Dataset, Split, whole
 from ..errors import SurefootError
 from ..geometry.features import observed_features
@@ -63,6 +63,7 @@ class Context:
     work: Path | None = None
     trainer: Trainer | None = None
     foreign: Mapping[str, ForeignSet] = field(default_factory=dict)  # sets of pictures that are none of the classes
+    part_of: tuple[Split, Tensor] | None = None  # the whole split and the rows of it that are audited, where not all are
     intervals: int = 1000  # bootstrap draws behind an interval; a study's intervals are over seeds, so it asks for none
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once`
 
@@ -137,11 +138,21 @@ class Context:
 
     def subset(self, max_images: int | None) -> Split:
         """At most so many images of the split, every class in its share; the first of more."""
-        return self.once(("subset", max_images), lambda: choose(self.images, max_images, self.seed))
+        rows = self.rows(max_images)
+        if len(rows) == len(self.images):
+            return self.images
+        return self.once(("subset", max_images), lambda: taken(self.images, rows))
 
     def rows(self, max_images: int | None) -> Tensor:
-        """Where the images of a subset stand in the split, in rising order."""
-        return self.once(("rows", max_images), lambda: chosen_rows(self.images, max_images, self.seed))
+        """Where the images of a subset stand in the split, in rising order; the same images whatever part is audited."""
+        return self.once(("rows", max_images), lambda: self.choose_rows(max_images))
+
+    def choose_rows(self, max_images: int | None) -> Tensor:
+        if self.part_of is None:
+            return chosen_rows(self.images, max_images, self.seed)
+        split, audited = self.part_of
+        count = len(audited) if max_images is None else min(max_images, len(audited))
+        return torch.searchsorted(audited, chosen_rows(split, count, self.seed))
 
     @property
     def indices(self) -> Tensor:
