@@ -56,23 +56,26 @@ def scale(known: Known, head: Head) -> Score:
     return score
 
 
-def squared_distances(features: Features, centre: Tensor, white: Tensor, points: Tensor | None = None) -> Tensor:
-    """(h - p)^T M M^T (h - p) for the centre, or for each point, after both were moved by the centre."""
-    moved = (features - centre.float()) @ white.float()
-    if points is None:
-        return moved.square().sum(1, keepdim=True)
-    there = ((points - centre) @ white).float()
-    return torch.cdist(moved, there, compute_mode="use_mm_for_euclid_dist").square()
+def squared_lengths(centre: Tensor, white: Tensor) -> Callable[[Features], Tensor]:
+    """(h - centre)^T M M^T (h - centre)."""
+    origin, white = centre.float(), white.float()
+    return lambda features: ((features - origin) @ white).square().sum(1)
 
 
 def mahalanobis(known: Known, head: Head) -> Score:
-    white = whitening(known.within)
-    return lambda _, features: squared_distances(features, known.mean, white, known.class_means).amin(1)
+    centre, white = known.mean.float(), known.whitening_within.float()
+    means = ((known.class_means - known.mean) @ known.whitening_within).float()  # moved by the centre, as h is
+
+    def score(_: Logits, features: Features) -> Tensor:
+        distances = torch.cdist((features - centre) @ white, means, compute_mode="use_mm_for_euclid_dist")
+        return distances.amin(1).square()
+
+    return score
 
 
 def relative_mahalanobis(known: Known, head: Head) -> Score:
-    own, background = mahalanobis(known, head), whitening(known.covariance)
-    return lambda logits, features: own(logits, features) - squared_distances(features, known.mean, background)[:, 0]
+    own, background = mahalanobis(known, head), squared_lengths(known.mean, whitening(known.covariance))
+    return lambda logits, features: own(logits, features) - background(features)
 
 
 def knn(known: Known, head: Head) -> Score:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..calibration.disjoint import uniform_by_image
 from ..errors import SurefootError, require
@@ -120,6 +121,11 @@ class Known:
         weighted = self.sums[having] / self.counts[having].sqrt()[:, None]
         return (self.second - weighted.T @ weighted) / self.images
 
+    @cached_property
+    def whitening_within(self) -> Tensor:
+        """What makes the spread around the means of the classes 1 in every direction."""
+        return whitening(self.within)
+
     def moment_around(self, point: Tensor) -> Tensor:
         """The mean of (h - point)(h - point)^T."""
         shift = self.mean - point
@@ -149,13 +155,20 @@ def load_known(path: str | Path, about: Mapping[str, object] | None = None) -> K
 
 def whitening(covariance: Tensor) -> Tensor:
     """A matrix M with M M^T the pseudo-inverse: directions that known pictures do not vary in are left out."""
-    values = torch.linalg.eigvalsh(covariance)
-    smallest = SMALLEST * values[-1].clamp_min(torch.finfo(values.dtype).tiny)
-    if values[0] > smallest:  # nothing is left out, and a triangle costs a fraction of the eigenvectors
-        identity = torch.eye(len(covariance), dtype=covariance.dtype)
-        lower: Tensor = torch.linalg.solve_triangular(torch.linalg.cholesky(covariance), identity, upper=False)
-        return lower.T
+    identity = torch.eye(len(covariance), dtype=covariance.dtype)
+    smallest = SMALLEST * largest_eigenvalue(covariance)
+    if torch.linalg.cholesky_ex(covariance - smallest * identity).info == 0:  # every eigenvalue is above: none is left out,
+        lower = torch.linalg.cholesky(covariance)  # and a triangle costs a fraction of the eigenvectors
+        return torch.linalg.solve_triangular(lower, identity, upper=False).T
     values, vectors = torch.linalg.eigh(covariance)
     kept = values > smallest
     white: Tensor = vectors[:, kept] / values[kept].sqrt()
     return white
+
+
+def largest_eigenvalue(matrix: Tensor, steps: int = 30) -> Tensor:
+    """Of a covariance, by power iteration: a threshold needs no more digits than it gives."""
+    vector = torch.randn(len(matrix), dtype=matrix.dtype, generator=torch.Generator().manual_seed(0))
+    for _ in range(steps):
+        vector = F.normalize(matrix @ vector, dim=0, eps=torch.finfo(matrix.dtype).tiny)
+    return (vector @ matrix @ vector).clamp_min(torch.finfo(matrix.dtype).tiny)
