@@ -12,9 +12,9 @@ import typer
 import small_audits
 from surefoot.cli.main import COMMANDS
 from surefoot.data import arrays
-from surefoot.data.loading import MOST_WORKERS
+from surefoot.data.arguments import MOST_WORKERS
 from surefoot.training import loop
-from surefoot.training.processes import MOST
+from surefoot.training.launching import MOST
 
 HUGE = "9" * 26
 NUMBERS = ("abc", "nan", "-1", HUGE, "")  # wrong for every whole number

@@ -45,7 +45,7 @@ from ..ood.foreign import foreign_sets
 from ..progress import duration, now, speaking
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
-from ..training.processes import is_first
+from ..training.launching import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
 from .assembly import assemble

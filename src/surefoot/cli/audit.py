@@ -16,7 +16,7 @@ from ..auditing.depths import find_depth
 from ..auditing.predictions import audit_predictions
 from ..auditing.table import write_predictions
 from ..auditing.tracking import track
-from ..data.collection import SPLITS
+from ..data.arguments import SPLITS
 from ..data.dataset import Split
 from ..errors import SurefootError, UnknownName, printable
 from ..keys import LARGEST as LARGEST_SEED
@@ -27,7 +27,7 @@ from ..models.preflight import FATAL
 from ..progress import now
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
-from ..training.processes import check_processes, is_first, launch, launched
+from ..training.launching import check_processes, is_first, launch, launched
 from ..training.trackers import check_tracker
 from ..types import Predictions
 from . import options as flag

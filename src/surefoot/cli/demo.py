@@ -20,8 +20,8 @@ from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import SHARE, find, of_path
 from ..plain import plain
 from ..studies.grid import COLUMNS, Row, run_grid, table
+from ..training.arguments import MOST_EPOCHS
 from ..training.recipes import Recipe
-from ..training.validation import MOST_EPOCHS
 from ..types import Estimate
 from . import options as flag
 from .compare import draw_page, verdict

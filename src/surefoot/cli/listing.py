@@ -14,8 +14,9 @@ from rich.table import Table
 from ..attacks.auto_attack import AutoAttack
 from ..attacks.presets import ATTACKS, FIXED, NOT_OPTIONS
 from ..corruptions.families import CORRUPTIONS
+from ..data.arguments import DATASETS
 from ..data.augmentation import Augmentation
-from ..data.loading import DATASETS, load_data
+from ..data.loading import load_data
 from ..data.settings import TORCHVISION, model_names
 from ..errors import UnknownName
 from ..measurements.registry import MEASUREMENTS, default_options
@@ -23,8 +24,9 @@ from ..models.loading import MODELS, load_model
 from ..objectives.methods import OBJECTIVES
 from ..registry import Registry
 from ..schemas import defaults_of
-from ..training.loop import fit
-from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS
+from ..training.arguments import NOT_TRAINING_OPTIONS
+from ..training.fitting import fit
+from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS
 from ..views.table import VIEWS
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

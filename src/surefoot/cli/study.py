@@ -13,8 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..data.fetching import has_reader
-from ..data.loading import DATASETS
+from ..data.arguments import DATASETS, has_reader
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..files import write_text
 from ..models.classifier import pick_device
@@ -30,7 +29,7 @@ from ..studies.results import Results, require_results
 from ..studies.running import Report, check_work, run_study, threads_for
 from ..studies.schema import Study
 from ..studies.searching import grid_methods, parse_grid, random_methods
-from ..training.processes import check_processes
+from ..training.launching import check_processes
 from . import options as flag
 from .study_tables import command_of, in_words, paper_lines, save_page, save_tables, state_of, text_of
 

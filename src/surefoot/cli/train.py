@@ -14,9 +14,11 @@ from ..errors import SurefootError, UnknownName, shown
 from ..keys import LARGEST as LARGEST_SEED
 from ..registry import code_in, refuse_code
 from ..schemas import defaults_of, parse_value
-from ..training.loop import fit
-from ..training.processes import check_processes, is_first, launch, launched
-from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe, source_of
+from ..training.arguments import NOT_TRAINING_OPTIONS
+from ..training.fitting import fit
+from ..training.launching import check_processes, is_first, launch, launched
+from ..training.recipe_files import NAMED, SECTIONS, read_recipe, source_of
+from ..training.recipes import Recipe
 from . import options as flag
 from .main import ARGUMENTS
 

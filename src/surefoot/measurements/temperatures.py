@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..calibration.scoring import Scores, scores
 from ..calibration.temperature import Temperature, cross_fit_temperature, divided, fit_temperature
-from ..data.collection import SPLITS
+from ..data.arguments import SPLITS
 from ..data.dataset import Dataset
 from ..errors import SurefootError, UnknownName
 from ..intervals import Estimate

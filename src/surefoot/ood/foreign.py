@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..data.arguments import DATASETS, has_reader, is_stream
 from ..data.arrays import digits_file
 from ..data.choosing import choose
 from ..data.collection import Arrays, Files, Source, files_of, publisher_splits
 from ..data.dataset import Dataset, Split, TensorSplit, whole
-from ..data.fetching import has_reader, is_stream
 from ..data.folders import image_files
-from ..data.loading import DATASETS, open_collection
+from ..data.loading import open_collection
 from ..data.preprocessing import Preprocessing
 from ..data.reading import read_image, to_tensor
 from ..data.streaming import Pictures, StreamedSplit

@@ -17,7 +17,8 @@ from ..errors import SurefootError
 from ..files import inside, write_text
 from ..lifelines import for_child
 from ..models.classifier import Classifier
-from ..training.recipes import Recipe, read_recipe
+from ..training.recipe_files import read_recipe
+from ..training.recipes import Recipe
 from ..training.runs import RECIPE, OtherRun, Run
 from .cells import PLACE, digest, identity
 

@@ -11,14 +11,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..data.loading import DATASETS, load_data
+from ..data.arguments import DATASETS
+from ..data.loading import load_data
 from ..errors import SurefootError, UnknownName
 from ..measurements.registry import VERSIONS, check_measure, default_options
 from ..models.loading import load_model
 from ..objectives.methods import load_method
 from ..schemas import defaults_of
-from ..training.loop import fit
-from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS, Recipe
+from ..training.arguments import NOT_TRAINING_OPTIONS
+from ..training.fitting import fit
+from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, Recipe
 from .engines import Measure
 from .schema import AXES, Figure, Study
 
