@@ -101,9 +101,9 @@ def place(here, run, monkeypatch):
     monkeypatch.setattr("surefoot.auditing.audit.check_first", lambda *_: ())
     monkeypatch.setattr("surefoot.auditing.audit.begin", reached)
     monkeypatch.setattr("surefoot.corruptions.writing.write_missing", reached)
-    monkeypatch.setattr("surefoot.cli.calibrate.predict", reached)
-    monkeypatch.setattr("surefoot.cli.export.write", reached)
-    monkeypatch.setattr("surefoot.cli.study.run_study", reached)
+    monkeypatch.setattr("surefoot.models.classifier.predict", reached)
+    monkeypatch.setattr("surefoot.models.exporting.export", reached)
+    monkeypatch.setattr("surefoot.studies.running.run_study", reached)
     monkeypatch.setattr("subprocess.Popen.__init__", reached)  # a mistyped number of processes must not be tried out
     return here
 

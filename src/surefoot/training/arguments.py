@@ -10,6 +10,8 @@ from ..errors import UnknownName, require
 from ..schemas import check_options, schema_of
 
 MOST_EPOCHS = 1_000_000
+NOT_MODEL_OPTIONS = ("name", "data", "returns", "timeout", "retries", "sends")  # the last of models that are not trained
+NOT_DATA_OPTIONS = ("name", "model", "normalised", "channel_order")  # those of objects, which no file can hold
 ENVIRONMENT = ("device", "tracker", "project", "output", "overwrite", "progress")  # where and how a run is made, not what it is
 NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", *ENVIRONMENT)
 NAMES = {

@@ -27,15 +27,13 @@ from ..objectives.methods import OBJECTIVES, build_objective, load_method
 from ..registry import refuse_code
 from ..schemas import check_keys, check_options
 from ..version import VERSION
-from .arguments import training_options
+from .arguments import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, training_options
 from .recipe_files import NAMED, SECTIONS, read_recipe, source_of
 
 if TYPE_CHECKING:
     from .runs import Run
 
 Section = dict[str, Any]
-NOT_MODEL_OPTIONS = ("name", "data", "returns", "timeout", "retries", "sends")  # the last of models that are not trained
-NOT_DATA_OPTIONS = ("name", "model", "normalised", "channel_order")  # those of objects, which no file can hold
 
 
 @dataclass(frozen=True)
