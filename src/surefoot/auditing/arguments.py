@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..attacks.table import ATTACKS
@@ -13,6 +13,8 @@ from ..measurements.registry import MEASUREMENTS
 
 AUDIT = "audit.json"
 ENGINES = ("local", "ray")
+PICTURES = "pictures"  # they go with the corruptions
+PART_NAMES = ("corruptions", "noise", "occlusions", "attacks", "geometry")
 QUICK = 120.0  # seconds that a quick audit may take on the command line
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -40,6 +42,19 @@ def check_names(attacks: Iterable[str] = (), corruptions: Iterable[str] = (), me
     check_corruptions(corruptions)
     for name in measure:
         MEASUREMENTS.check(name)
+
+
+def check_parts(labels: Iterable[str], skip: Sequence[str], only: Sequence[str]) -> None:
+    """Refuse what is neither a part of the page nor the label of a measurement, and both at once."""
+    if skip and only:
+        raise SurefootError("skip and only exclude each other: give one of them (--skip, --only).")
+    known = [*PART_NAMES, *(label for label in labels if label not in (*PART_NAMES, PICTURES))]
+    for what, given in (("skip", skip), ("only", only)):
+        if isinstance(given, str):
+            raise SurefootError(f"{what} must be a list of names, got '{given}'.")
+        for name in given:
+            if name not in known:
+                raise UnknownName(f"part of the audit ({what})", name, known)
 
 
 def parse_time(text: str) -> float:

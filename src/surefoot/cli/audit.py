@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..auditing.arguments import QUICK, check_engine, check_names, check_risks, parse_time
+from ..auditing.arguments import QUICK, check_engine, check_names, check_parts, check_risks, parse_time
 from ..auditing.depths import find_depth
 from ..auditing.tracking import track
 from ..calibration.arguments import CROSS_FIT
-from ..data.arguments import SPLITS
+from ..data.arguments import SPLITS, check_data
 from ..errors import NotFound, SurefootError, UnknownName, printable
 from ..keys import LARGEST as LARGEST_SEED
 from ..models.arguments import check_device
+from ..ood.arguments import MADE, check_pictures, told
 from ..progress import now
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
@@ -115,7 +116,8 @@ def audit(
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
     check_processes(processes)
-    find_depth(depth)
+    labels = [*find_depth(depth).measure, *(measure_ or ()), "foreign", "members"]
+    check_parts(labels, names_in(skip), names_in(only))
     check_engine(engine)
     check_device(device)
     check_names(attack or (), corruption or (), measure_ or ())
@@ -136,7 +138,12 @@ def audit(
     if sum(given is not None for given in (target, source.model, source.import_, predictions)) != 1:
         raise SurefootError(f"Give {WAYS}, or --predictions.")
     data_options = reading.options(split, max_images=max_images)
-    check_files(predictions, calibrate_on, groups)
+    check_files(predictions, calibrate_on, groups, corrupted)
+    for pictures in foreign or ():
+        if (bare := told(pictures)[1]) not in MADE:
+            check_pictures(bare)
+    for further in shift or ():
+        check_data(further)
     if predictions is not None:
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
@@ -205,8 +212,10 @@ def parse_source(given: str | None) -> str | Predictions | None:
     return Predictions.load(given)
 
 
-def check_files(predictions: Path | None, calibrate_on: str | None, groups: str | None) -> None:
+def check_files(predictions: Path | None, calibrate_on: str | None, groups: str | None, corrupted: Path | None) -> None:
     """That the files which flags name are there, before anything is read."""
+    if corrupted is not None and not corrupted.is_dir():
+        raise NotFound("folder of corrupted copies", corrupted)
     if predictions is not None and not predictions.exists():
         raise NotFound("predictions", predictions)
     if calibrate_on is not None and calibrate_on not in (CROSS_FIT, *SPLITS) and not Path(calibrate_on).exists():

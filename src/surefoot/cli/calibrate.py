@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..calibration.arguments import METHODS, SCORES, TUNING
-from ..data.arguments import check_split
+from ..data.arguments import check_data, check_split
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..models.arguments import check_device
 from ..plain import plain
@@ -93,6 +93,8 @@ def calibrate(
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
     is_run = target is not None and not is_model(str(target)) and not is_calibrated(target)
     data_options = reading.options()
+    if source.data is not None:
+        check_data(source.data, data_options.get("root"))
     run = read_run(target, source.allow_code) if target is not None and is_run else None
     if (run is not None and run.calibrator is not None) or is_calibrated(target):
         raise SurefootError(

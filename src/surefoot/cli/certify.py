@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..geometry.arguments import check_certifying
 from ..intervals import wilson
 from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import find
@@ -50,6 +51,7 @@ def certify(
     """Certified accuracy of the smoothed classifier: the class that the model predicts most often under Gaussian noise."""
     check_ways(target, source)
     check_device(device)
+    check_certifying(noise_std, n0, n, alpha)
     chosen_radii = flag.parse_numbers("--radii", radii, RADII)
     options = reading.options(split, max_images=max_images)
     loaded = find_target(target, source, {**options, "lazy": True, "audited": split == "test"})

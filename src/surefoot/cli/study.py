@@ -107,6 +107,7 @@ def run(
     check_device(device)
     check_format(format)
     flag.check_output(page, "--page")
+    used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     chosen, cells, origins = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     from ..models.classifier import pick_device
     from ..studies.cells import cells_of, needs_root
@@ -116,7 +117,6 @@ def run(
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
     folder = results or Path("studies") / scale
     flag.check_output(folder / "cells" / "cell.json", "--results")
-    used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     if engine != "ray" and any(Results(folder).missing(cell) for cell in cells):  # nodes of a cluster have their own
         pick_device(device)
         check_folders(cells)

@@ -102,6 +102,8 @@ def train(
         ),
     }
     check_flags(data, objective, checkpoint, reading, fraction, sections["training"], stem, device, processes)
+    if project is not None and tracker is None:
+        raise SurefootError("--project is for --tracker.")
     if allow_code and recipe is None:
         raise SurefootError("--allow-code is for --recipe.")
     base = read_recipe(recipe) if recipe else {}
@@ -117,8 +119,6 @@ def train(
         own = compose({section: {} for section in NAMED}, set or [], names, sections, seed)
         composed["data"] = local_data(source_of(recipe), composed["data"], own["data"])
         refuse_remote_model(source_of(recipe), composed["model"], own["model"])
-    if project is not None and tracker is None:
-        raise SurefootError("--project is for --tracker.")
     checked = Recipe.check(composed)
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))

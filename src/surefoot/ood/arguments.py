@@ -7,6 +7,7 @@ from pathlib import Path
 from ..data.arguments import DATASETS, has_reader
 from ..errors import NotFound, SurefootError, UnknownName
 
+PREFIXES = ("near", "far")
 MADE = ("photographs", "noise-uniform", "noise-gaussian", "patches")  # sets that we make
 
 
@@ -22,3 +23,9 @@ def check_pictures(source: str) -> None:
     if len(path.parts) > 1:
         raise NotFound("foreign pictures", path)
     raise UnknownName("set of foreign pictures", source, [*MADE, *DATASETS.names])
+
+
+def told(name: str) -> tuple[bool | None, str]:
+    """Whether a name says near or far, and the name without that."""
+    prefix, colon, rest = str(name).partition(":")
+    return (prefix == "near", rest) if colon and prefix in PREFIXES else (None, str(name))

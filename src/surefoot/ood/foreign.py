@@ -28,7 +28,7 @@ from ..data.streaming import Pictures, StreamedSplit
 from ..errors import SurefootError, require
 from ..seeds import generator
 from ..types import Batch, check_images
-from .arguments import MADE, check_pictures
+from .arguments import MADE, check_pictures, told
 
 NEAR = ("patches",)
 LEVEL, DEVIATION = 0.5, 0.25  # of Gaussian noise, clipped to [0, 1]
@@ -36,7 +36,6 @@ GRID = 4  # patches along each side
 BLOCK = 64  # pictures drawn by one generator, so that a picture does not depend on how many there are
 MOST = 1000  # pictures that are made
 JPEG = (".jpg", ".jpeg")
-PREFIXES = ("near", "far")
 Size = tuple[int, int]
 
 
@@ -95,12 +94,6 @@ def name_of(source: str) -> str:
     near, bare = told(source)
     name = bare if bare in (*MADE, *DATASETS.names) else Path(bare).stem or bare
     return f"{'near' if near else 'far'}:{name}" if near is not None else name
-
-
-def told(name: str) -> tuple[bool | None, str]:
-    """Whether a name says near or far, and the name without that."""
-    prefix, colon, rest = str(name).partition(":")
-    return (prefix == "near", rest) if colon and prefix in PREFIXES else (None, str(name))
 
 
 def open_set(name: str, source: Any, data: Dataset, split: str, near: bool | None, seed: int) -> ForeignSet:
