@@ -17,7 +17,7 @@ from ..plain import plain
 from ..training.run_files import check_run
 from . import options as flag
 from .calibrated import is_calibrated, needs_trust, write_calibrated_model
-from .targets import check_classes, check_ways, find_target, is_model
+from .targets import check_classes, check_source, check_ways, find_target, is_model
 
 if TYPE_CHECKING:
     from torch import nn
@@ -91,6 +91,8 @@ def calibrate(
     if split in ("train", "test") and not allow_leakage:
         why = "the model has seen those images" if split == "train" else "its scores there would flatter"
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
+    if target is None or not is_calibrated(target):
+        check_source(target, source)
     is_run = target is not None and not is_model(str(target)) and not is_calibrated(target)
     data_options = reading.options()
     if source.data is not None:

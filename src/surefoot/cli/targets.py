@@ -95,6 +95,22 @@ def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
 
 def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
     """The one model that the flags name, with its data."""
+    check_source(target, source)
+    normalisation = source.normalisation()
+    if target is not None and is_model(str(target)):
+        return from_name(str(target), None, False, source, data_options, normalisation)
+    if target is not None:
+        return from_run(target, source.data, data_options, source.allow_code)
+    if source.model is not None:
+        model_options = {**normalisation, **flag.given(stem=source.stem)}
+        tag = flag.parse_tag(source.pretrained)
+        return from_name(source.model, source.checkpoint, tag, source, data_options, model_options)
+    assert source.data is not None
+    return from_import(source.import_ or "", source.checkpoint, source.data, data_options, normalisation, source.returns)
+
+
+def check_source(target: Path | None, source: flag.ModelFlags) -> None:
+    """Exactly one way to name a model, and no flag that is for another."""
     check_ways(target, source)
     if source.allow_code and target is None:
         raise SurefootError("--allow-code is for a run folder.")
@@ -105,21 +121,13 @@ def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[
         if not is_remote_model(str(target or source.model or "")):
             raise SurefootError(f"--{name} is for models that are commands (cmd:) or addresses.")
     normalisation = source.normalisation()
-    if target is not None and is_model(str(target)):
-        return from_name(str(target), None, False, source, data_options, normalisation)
-    if target is not None:
+    if target is not None and not is_model(str(target)):
         if source.returns is not None:
             raise SurefootError("--returns is for models that are files, commands or addresses, and for --import.")
         if normalisation:
             raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
-        return from_run(target, source.data, data_options, source.allow_code)
-    if source.data is None:
+    if target is None and source.data is None:
         raise SurefootError("--data must be given with --model and --import.")
-    if source.model is not None:
-        model_options = {**normalisation, **flag.given(stem=source.stem)}
-        tag = flag.parse_tag(source.pretrained)
-        return from_name(source.model, source.checkpoint, tag, source, data_options, model_options)
-    return from_import(source.import_ or "", source.checkpoint, source.data, data_options, normalisation, source.returns)
 
 
 def check_ways(target: Path | None, source: flag.ModelFlags) -> None:
