@@ -19,7 +19,8 @@ from ..lifelines import for_child
 from ..models.classifier import Classifier
 from ..training.recipe_files import read_recipe
 from ..training.recipes import Recipe
-from ..training.runs import RECIPE, OtherRun, Run
+from ..training.run_files import RECIPE
+from ..training.runs import OtherRun, Run
 from .cells import PLACE, digest, identity
 
 
