@@ -138,12 +138,6 @@ def audit(
     if sum(given is not None for given in (target, source.model, source.import_, predictions)) != 1:
         raise SurefootError(f"Give {WAYS}, or --predictions.")
     data_options = reading.options(split, max_images=max_images)
-    check_files(predictions, calibrate_on, groups, corrupted)
-    for pictures in foreign or ():
-        if (bare := told(pictures)[1]) not in MADE:
-            check_pictures(bare)
-    for further in shift or ():
-        check_data(further)
     if predictions is not None:
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
@@ -152,6 +146,7 @@ def audit(
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
+        check_files(predictions, calibrate_on, groups, corrupted)
         from ..auditing.predictions import audit_predictions
         from ..measurements.thresholds import RISKS
         from ..types import Predictions
@@ -165,6 +160,12 @@ def audit(
         audit_predictions(loaded_predictions, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet, assets, strict, tracker, project)
         return
+    check_files(predictions, calibrate_on, groups, corrupted)
+    for pictures in foreign or ():
+        if (bare := told(pictures)[1]) not in MADE:
+            check_pictures(bare)
+    for further in shift or ():
+        check_data(further)
     alone = split == "test" and calibrate_on not in SPLITS  # no other split is asked for
     loaded = find_target(target, source, {**data_options, "lazy": True, "audited": alone})
     if ensemble:
