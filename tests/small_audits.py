@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot.auditing.table import FOLDER, part_path, schema_of, write_part
+from surefoot.auditing.table import part_path, schema_of, write_part
+from surefoot.auditing.table_files import FOLDER
 from surefoot.measurements.base import CLEAN
 from surefoot.measurements.summaries import columns_of
 

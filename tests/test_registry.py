@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.registry import Own, Registry, is_code, refuse_code
+from surefoot.registry import Own, Registry, import_target, is_code, refuse_code
 
 ROWS = [("square", "math:sqrt", "a root"), ("join", "os.path:join", "a path")]
 TABLE = Registry("thing", ROWS, Own("something to call", callable))
@@ -92,7 +92,8 @@ def test_duplicates_raise():
 def test_every_registered_object_can_be_imported():
     from surefoot.cli.listing import TABLES
 
-    for table in TABLES.values():
+    for target in TABLES.values():
+        table = import_target("table", target)
         for entry in table:
             assert callable(table.load(entry.name))
             assert entry.help

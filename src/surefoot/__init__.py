@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .models.loading import load_model
     from .report.card import write_card
     from .report.page import write_page
-    from .training.loop import fit
+    from .training.fitting import fit
     from .training.runs import load_run
     from .types import Predictions
 
@@ -47,7 +47,7 @@ _HOME = {
     "load_model": "models.loading",
     "load_run": "training.runs",
     "adapt": "models.foreign",
-    "fit": "training.loop",
+    "fit": "training.fitting",
     "audit": "auditing.audit",
     "audit_predictions": "auditing.predictions",
     "compare": "auditing.comparing",

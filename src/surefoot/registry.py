@@ -98,16 +98,18 @@ class Registry:
     def names(self) -> list[str]:
         return list(self._entries)
 
+    def check(self, name: str) -> None:
+        """Refuse a name that is neither in the table nor the user's own; nothing is imported."""
+        if name not in self and (self.own is None or ":" not in name):
+            raise UnknownName(self.kind, name, self.names)
+
     def load(self, name: str) -> Any:
         """The object called `name`, or the user's own as `package.module:attribute`, if it is of the right kind."""
+        self.check(name)
         if name in self._rows:
             return import_target(self.kind, self._rows[name].target)
-        if name in self._entries:
-            target = import_target(self.kind, self._entries[name].target)
-        elif self.own is None or ":" not in name:
-            raise UnknownName(self.kind, name, self.names)
-        else:
-            target = import_own(self.kind, name)
+        known = self._entries.get(name)
+        target = import_own(self.kind, name) if known is None else import_target(self.kind, known.target)
         if self.own is not None and not self.own.holds(target):
             raise SurefootError(f"{self.kind} '{name}' must be {self.own.rule}.")
         return target

@@ -70,7 +70,7 @@ def size_of(content: Any, known: dict[int, float]) -> float:
 def schema_of(target: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> type[BaseModel]:
     """A pydantic model with a field for each keyword of a constructor or function."""
     function = target.__init__ if inspect.isclass(target) else target
-    hints = typing.get_type_hints(function) if inspect.isfunction(function) else {}
+    hints = hints_of(function, leave_out) if inspect.isfunction(function) else {}
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(target).parameters.values():
         if parameter.name in leave_out or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -82,6 +82,12 @@ def schema_of(target: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> ty
     return create_model(getattr(target, "__name__", "Options"), __config__=config, **fields)
 
 
+def hints_of(function: Callable[..., Any], leave_out: tuple[str, ...]) -> dict[str, Any]:
+    """The types of a function's arguments; those that are left out may name what is not imported."""
+    wanted = {name: hint for name, hint in function.__annotations__.items() if name not in (*leave_out, "return")}
+    return typing.get_type_hints(types.SimpleNamespace(__annotations__=wanted), inspect.unwrap(function).__globals__)
+
+
 def _numeric(hint: Any) -> Any:
     """The same type, reading numbers from text unless it takes text itself."""
     parts = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
@@ -91,8 +97,8 @@ def _numeric(hint: Any) -> Any:
 
 def defaults_of(target: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
     """Every option with its default; required ones are left out."""
-    fields = schema_of(target, leave_out).model_fields
-    return {name: field.default for name, field in fields.items() if not field.is_required()}
+    parameters = inspect.signature(target).parameters.values()
+    return {each.name: each.default for each in parameters if each.name not in leave_out and each.default is not each.empty}
 
 
 def check_options(

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from surefoot.attacks import AutoAttack
-from surefoot.attacks.presets import ATTACKS
+from surefoot.attacks.table import ATTACKS
 from surefoot.seeds import generator
 
 

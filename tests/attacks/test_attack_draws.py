@@ -8,7 +8,7 @@ from attack_nets import pictures, quick, small_net
 
 from surefoot.attacks import AutoAttack, evaluate, fab, kl_pgd, masking_signs, noise, pgd, security_curve, square, transfer
 from surefoot.attacks.norms import Ball
-from surefoot.attacks.presets import ATTACKS
+from surefoot.attacks.table import ATTACKS
 from surefoot.errors import SurefootError
 from surefoot.objectives import TRADES, AdversarialTraining
 from surefoot.seeds import ImageDraws, generator

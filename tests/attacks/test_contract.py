@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from torch import nn
 
 from surefoot.attacks import autoattack, fgsm, kl_pgd, noise, pgd
-from surefoot.attacks.presets import ATTACKS
+from surefoot.attacks.table import ATTACKS
 from surefoot.errors import SurefootError
 from surefoot.seeds import generator, global_seed
 

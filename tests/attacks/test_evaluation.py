@@ -13,7 +13,8 @@ from torch import nn
 
 from surefoot.attacks import AttackResult, evaluate, masking_signs, pgd, security_curve, transfer
 from surefoot.attacks.cache import fingerprint
-from surefoot.attacks.presets import ATTACKS, find_attack
+from surefoot.attacks.presets import find_attack
+from surefoot.attacks.table import ATTACKS
 from surefoot.calibration import scores
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.objectives.noisy import NoisyEnsemble

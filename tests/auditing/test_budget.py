@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 import surefoot as sf
-from surefoot.auditing.budget import CHANGING, FEWEST, FEWEST_CLEAN, affordable, cost_of, expected, fit_to_time, parse_time
+from surefoot.auditing.arguments import parse_time
+from surefoot.auditing.budget import CHANGING, FEWEST, FEWEST_CLEAN, affordable, cost_of, expected, fit_to_time
 from surefoot.auditing.depths import Depth
 from surefoot.data.choosing import taken
 from surefoot.errors import SurefootError

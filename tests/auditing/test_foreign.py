@@ -13,7 +13,8 @@ from sklearn.metrics import roc_auc_score
 import surefoot as sf
 from surefoot.auditing.depths import Depth
 from surefoot.errors import SurefootError
-from surefoot.ood.foreign import MADE, foreign_sets, shuffled_patches
+from surefoot.ood.arguments import MADE
+from surefoot.ood.foreign import foreign_sets, shuffled_patches
 
 ONLY = Depth("quick", {"foreign": {"max_images": 60, "train_images": 200}})
 

@@ -10,9 +10,9 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.attacks.cache import fingerprint
+from surefoot.auditing.arguments import AUDIT
 from surefoot.auditing.depths import Depth, deeper, geometry
 from surefoot.auditing.migration import SCHEMA
-from surefoot.auditing.result import AUDIT
 from surefoot.auditing.table import key_of
 from surefoot.corruptions import COMMON15, NAMES
 from surefoot.data.choosing import choose

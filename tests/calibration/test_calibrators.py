@@ -22,7 +22,7 @@ from surefoot.calibration import (
     scale_features,
     scores,
 )
-from surefoot.calibration.calibrators import METHODS
+from surefoot.calibration.arguments import METHODS
 from surefoot.calibration.per_class import rising_fit
 from surefoot.errors import SurefootError
 

@@ -45,7 +45,7 @@ def test_the_curve_as_table_json_and_csv(surefoot, folder, here, digits, termina
 @pytest.mark.parametrize(("output", "said"), [("r", "is a folder"), ("r/recipe.yaml/curve.csv", "cannot be written")])
 def test_a_file_that_cannot_be_written_is_refused_before_the_attack(surefoot, folder, monkeypatch, output, said):
     attacked = []
-    monkeypatch.setattr("surefoot.cli.attack.security_curve", lambda *given, **more: attacked.append(given))
+    monkeypatch.setattr("surefoot.attacks.evaluation.security_curve", lambda *given, **more: attacked.append(given))
     found = surefoot("attack", folder, "--max-images", 8, "--output", output)
     assert (found.code, found.err.count("\n"), attacked) == (2, 1, [])
     assert said in found.err
@@ -73,7 +73,7 @@ def test_a_preset_and_the_signs_of_masking(surefoot, folder, monkeypatch):
     assert weak.code == 0, weak.err
     assert "1e-06" in weak.out
     balls = []
-    monkeypatch.setattr("surefoot.cli.attack.masking_signs", lambda *given, **_: balls.append(given[3]) or [])
+    monkeypatch.setattr("surefoot.attacks.gradient_masking.masking_signs", lambda *given, **_: balls.append(given[3]) or [])
     for name in ("pgd-weak", "pgd-strong"):  # in the small ball of the first, one step is as good as many
         assert surefoot("attack", folder, "--attack", name, "--max-images", 8, "--quiet").code == 0
     assert balls == [8 / 255, 8 / 255]

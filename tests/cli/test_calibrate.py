@@ -81,7 +81,7 @@ def test_errors_are_one_line(surefoot, trained, arguments, message):
 def test_a_copy_is_not_calibrated_again_and_nothing_is_overwritten(surefoot, trained, monkeypatch):
     assert surefoot("calibrate", "r", "--quiet").code == 0
     assert "is calibrated already" in surefoot("calibrate", "r-temperature").err
-    monkeypatch.setattr("surefoot.cli.calibrate.predict", None)  # refused before any image is looked at
+    monkeypatch.setattr("surefoot.models.classifier.predict", None)  # refused before any image is looked at
     assert "must be a new or empty folder, and 'r-temperature' is not: give another" in surefoot("calibrate", "r").err
 
 

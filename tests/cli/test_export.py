@@ -107,7 +107,7 @@ def test_errors_are_one_line(surefoot, trained, arguments, message):
 def test_what_is_wrong_is_said_before_a_model_is_read(surefoot, trained, monkeypatch, flags):
     read = []
     monkeypatch.setattr("surefoot.cli.export.find_target", lambda *names, **more: read.append(names))
-    monkeypatch.setattr("surefoot.models.exporting.NEEDED", ("onnx", "no_such_module"))
+    monkeypatch.setattr("surefoot.models.arguments.NEEDED", ("onnx", "no_such_module"))
     found = surefoot("export", "r", *flags)
     assert (found.code, read) == (2, [])
     if not flags:

@@ -3,18 +3,19 @@
 import re
 import shutil
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 
 import pytest
 import typer
 
 import small_audits
+from surefoot.calibration.scoring import scores
 from surefoot.cli.main import COMMANDS
 from surefoot.data import arrays
-from surefoot.data.loading import MOST_WORKERS
+from surefoot.data.arguments import MOST_WORKERS
 from surefoot.training import loop
-from surefoot.training.processes import MOST
+from surefoot.training.launching import MOST
 
 HUGE = "9" * 26
 NUMBERS = ("abc", "nan", "-1", HUGE, "")  # wrong for every whole number
@@ -88,22 +89,31 @@ CASES = [
 ]
 
 
-@pytest.fixture
-def place(here, run, monkeypatch):
-    """A run, two audits and a file, and commands that stop where their work begins."""
-    shutil.copytree(run.folder, here / "run")
+@pytest.fixture(scope="module")
+def filled(run, tmp_path_factory):
+    """A run, two audits and a file."""
+    folder = tmp_path_factory.mktemp("filled")
+    shutil.copytree(run.folder, folder / "run")
     for name in ("audited", "other"):
-        small_audits.write(here / name, small_audits.audit(name), small_audits.predictions(0))
-    (here / "a file").write_text("not a folder")
-    (here / "results").mkdir()
+        small_audits.write(folder / name, small_audits.audit(name), small_audits.predictions(0))
+    (folder / "a file").write_text("not a folder")
+    (folder / "results").mkdir()
+    return folder
+
+
+@pytest.fixture
+def place(here, filled, monkeypatch):
+    """The same, a copy for each test, and commands that stop where their work begins."""
+    shutil.copytree(filled, here, dirs_exist_ok=True)
     monkeypatch.setattr(arrays, "load_digits", digits_once)
     monkeypatch.setattr(loop, "train", reached)
+    monkeypatch.setattr("surefoot.attacks.evaluation.scores", partial(scores, intervals=10))  # an attack is whole, and quick
     monkeypatch.setattr("surefoot.auditing.audit.check_first", lambda *_: ())
     monkeypatch.setattr("surefoot.auditing.audit.begin", reached)
     monkeypatch.setattr("surefoot.corruptions.writing.write_missing", reached)
-    monkeypatch.setattr("surefoot.cli.calibrate.predict", reached)
-    monkeypatch.setattr("surefoot.cli.export.write", reached)
-    monkeypatch.setattr("surefoot.cli.study.run_study", reached)
+    monkeypatch.setattr("surefoot.models.classifier.predict", reached)
+    monkeypatch.setattr("surefoot.models.exporting.export", reached)
+    monkeypatch.setattr("surefoot.studies.running.run_study", reached)
     monkeypatch.setattr("subprocess.Popen.__init__", reached)  # a mistyped number of processes must not be tried out
     return here
 

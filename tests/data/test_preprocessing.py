@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 import surefoot as sf
-from surefoot.data.collection import SPLITS
+from surefoot.data.arguments import SPLITS
 from surefoot.data.preprocessing import Preprocessing, choose_preprocessing
 from surefoot.data.settings import ModelSettings, settings_of
 from surefoot.errors import SurefootError

@@ -105,7 +105,7 @@ def test_what_cannot_be_exported(small, pictures, tmp_path, monkeypatch):
 
     with pytest.raises(SurefootError, match=r"^torch\.export cannot take this model: "):
         export(Branching(), pictures, tmp_path / "m.pt2", format="torch")
-    monkeypatch.setattr("surefoot.models.exporting.NEEDED", ("onnx", "not_here"))
+    monkeypatch.setattr("surefoot.models.arguments.NEEDED", ("onnx", "not_here"))
     with pytest.raises(SurefootError, match=r"needs not_here: pip install 'surefoot\[onnx\]'"):
         export(small, pictures, tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []

@@ -23,7 +23,7 @@ from surefoot.data.reading import BadImage, read_image
 from surefoot.errors import SurefootError, printable, shown
 from surefoot.schemas import load_yaml, parse_value
 from surefoot.studies.rendering import as_text
-from surefoot.training.recipes import read_recipe
+from surefoot.training.recipe_files import read_recipe
 
 
 def claims(path, name, shape, kind="<f8"):

@@ -4,7 +4,7 @@ import pytest
 import timm
 import torchvision
 
-from surefoot.data.loading import DATASETS
+from surefoot.data.arguments import DATASETS
 from surefoot.errors import SurefootError
 from surefoot.measurements.registry import check_measure
 from surefoot.models.building import MODELS

@@ -184,7 +184,6 @@ def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
 
     from surefoot.data.preprocessing import Preprocessing
     from surefoot.data.timm_sets import IterableSplit
-    from surefoot.training import loop
 
     class Two:
         num_processes = 2
@@ -193,7 +192,7 @@ def test_a_stream_is_refused_in_several_processes(digits, monkeypatch):
     def two(*_):
         yield Two()
 
-    monkeypatch.setattr(loop, "accelerated", two)
+    monkeypatch.setattr(processes, "accelerated", two)
     stream = IterableSplit(
         "wds/x", None, "train", torch.ones(100, dtype=torch.bool), 0, Preprocessing((32, 32)), tuple(range(10))
     )

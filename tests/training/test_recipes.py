@@ -2,7 +2,8 @@ import pytest
 import yaml
 
 from surefoot.errors import SurefootError
-from surefoot.training.recipes import Recipe, read_recipe
+from surefoot.training.recipe_files import read_recipe
+from surefoot.training.recipes import Recipe
 
 NAMES = {"data": "digits", "model": "tiny-resnet", "objective": "focal"}
 

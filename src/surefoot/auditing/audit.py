@@ -16,6 +16,7 @@ from torch import nn
 
 from ..attacks.attempts import GENERATOR as ATTACK_DRAWS
 from ..attacks.cache import fingerprint
+from ..calibration.arguments import CROSS_FIT
 from ..calibration.calibrators import Calibrated
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
@@ -24,7 +25,7 @@ from ..data.dataset import Dataset, Split
 from ..data.loading import load_data
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError
 from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import CLEAN, Measurement
 from ..measurements.context import Context
@@ -33,7 +34,7 @@ from ..measurements.members import several_in
 from ..measurements.registry import MEASUREMENTS, build, check_measure, default_options
 from ..measurements.sample import Kept, Sample
 from ..measurements.shifts import Shifts, open_shifts
-from ..measurements.temperatures import CROSS_FIT, check_source
+from ..measurements.temperatures import check_source
 from ..measurements.thresholds import RISKS
 from ..models.class_mapping import with_classes
 from ..models.classifier import pick_device
@@ -45,9 +46,10 @@ from ..ood.foreign import foreign_sets
 from ..progress import duration, now, speaking
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
-from ..training.processes import is_first
+from ..training.launching import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
+from .arguments import check_engine, check_risks
 from .assembly import assemble
 from .batch_sizes import chosen_batch_size
 from .budget import affordable, expected, fit_to_time
@@ -69,11 +71,11 @@ from .plan import Plan, Task, read_plan, refuse_other
 from .result import DATA, Audit
 from .store import PAUSE, Store, name_of, share_of_work
 from .subjects import check_provenance, source_of
-from .table import FOLDER, schema_of
+from .table import schema_of
+from .table_files import FOLDER
 
 SAMPLE = 256  # images that preflight looks at
 WORTH_SAYING = 5  # seconds: a shorter wait is not announced
-ENGINES = ("local", "ray")
 logger = logging.getLogger("surefoot")
 
 
@@ -128,8 +130,7 @@ def audit(
     was begun otherwise is refused unless `overwrite`.
     """
     check_source(calibrate_on)
-    if engine not in ENGINES:
-        raise UnknownName("engine", engine, ENGINES)
+    check_engine(engine)
     chosen = find_depth(depth)
     measured = labelled(chosen, measure, corruptions, attacks)
     if several_in(model) is not None and "members" not in measured:
@@ -140,8 +141,7 @@ def audit(
     check_model(model)
     data = load_data(data)  # which leaves alone what it gave
     about_model = list(getattr(model, "found", ()))
-    for risk in risks:
-        require(0 < risk < 1, "risks", "between 0 and 1", risk)
+    check_risks(risks)
     check_folder(output)
     folder = None if output is None else inside(output, DATA)
     images, torch_device = data.split(split), pick_device(device)

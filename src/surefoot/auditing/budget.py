@@ -7,33 +7,21 @@ goes on with the same images.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 from torch import Tensor
 
 from ..data.choosing import chosen_rows
 from ..data.dataset import Split
-from ..errors import SurefootError
 from ..measurements.base import CLEAN, Beside, Change, Measurement
 from ..measurements.context import Context
 from ..progress import duration
 from .store import share_of_work
 
-QUICK = 120.0  # seconds that a quick audit may take on the command line
 FEWEST = 32  # images below which a number would say nothing
 FEWEST_CLEAN = 100  # of the images as they are
 CLEAN_PART = 0.25  # of the time, for the images as they are
 CHANGING = 1.3e-8  # seconds to corrupt a pixel value: 1.9 ms for a picture of 224 px (benchmarks/corruptions.py)
-UNITS = {"s": 1, "m": 60, "h": 3600}
-
-
-def parse_time(text: str) -> float:
-    """`90s`, `10m` or `1.5h` in seconds."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip().lower())
-    if match is None or float(match[1]) == 0:
-        raise SurefootError(f"--time must be a number with s, m or h, such as 90s or 10m, got '{text}'.")
-    return float(match[1]) * UNITS[match[2]]
 
 
 def cost_of(measurement: Measurement, context: Context, seconds: float) -> float:

@@ -40,7 +40,8 @@ from .shared_images import (
     draw_scores,
     shifts_of,
 )
-from .table import key_of, read_conditions, table_in
+from .table import key_of, read_conditions
+from .table_files import table_in
 
 AUDIT = "audit.json"
 LEVEL = 0.05

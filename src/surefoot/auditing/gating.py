@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 from ..errors import SurefootError
 from ..metrics import ENDS, SHARE, facts
 from ..schemas import parse_number
+from .damage import damaged_alike
 from .naming import Number, find_number, good_direction, numbers_in
-from .shared_images import damaged_alike
 
 # Rules that an audit must hold, for other people's CI: `ece < 0.03`, `accuracy: no worse than baseline.json by 0.01`.
 #

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from ..calibration.calibrators import Calibrated
-from ..errors import SurefootError, UnknownName
 from ..measurements.registry import MEASUREMENTS
 from ..models.observing import NoHead, evaluating, head_of
 from ..types import Batch
+from .arguments import PICTURES, check_parts
 
 Measured = dict[str, tuple[str, dict[str, Any]]]  # label to the measurement and its options
 GRADIENT = (  # measurements that need one; attacks are exchanged for some that need none (measurements/attacks.py)
@@ -23,22 +23,12 @@ FEATURES = (
     *("features", "displacement", "cone", "bias", "centres", "centre-stability", "classes", "collapse", "plane", "plane-start"),
     *("probe", "feature-scaling", "complexity", "mapping", "layers", "stability"),
 )
-PICTURES = "pictures"  # they go with the corruptions
-PART_NAMES = ("corruptions", "noise", "occlusions", "attacks", "geometry")
 
 
 def chosen_ones(measured: Measured, skip: Sequence[str], only: Sequence[str]) -> Measured:
     """The measurements that the user wants: parts of the page (attacks, geometry, ...) or single labels."""
-    if skip and only:
-        raise SurefootError("skip and only exclude each other: give one of them (--skip, --only).")
+    check_parts(measured, skip, only)
     parts = {label: part_of(name) for label, (name, _) in measured.items()}
-    known = [*PART_NAMES, *(label for label in measured if label not in (*PART_NAMES, PICTURES))]
-    for what, given in (("skip", skip), ("only", only)):
-        if isinstance(given, str):
-            raise SurefootError(f"{what} must be a list of names, got '{given}'.")
-        for name in given:
-            if name not in known:
-                raise UnknownName(f"part of the audit ({what})", name, known)
     if not skip and not only:
         return measured
     named = {label for label in measured if {label, parts[label]} & {*skip, *only}}

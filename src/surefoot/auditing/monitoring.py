@@ -29,7 +29,8 @@ from ..intervals import Estimate, wilson
 from ..keys import derive
 from ..measurements.base import CLEAN
 from .gating import OPERATORS, parse_rule
-from .table import read_conditions, table_folder
+from .table import read_conditions
+from .table_files import table_folder
 
 Array = NDArray[Any]
 DRAWS = 400

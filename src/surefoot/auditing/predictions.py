@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from ..calibration.arguments import CROSS_FIT
 from ..calibration.bins import reliability
 from ..calibration.calibrators import digest_of
 from ..calibration.recognition import recognition
@@ -18,12 +19,13 @@ from ..measurements.groups import class_results, confusion, group_results
 from ..measurements.pictures import temperature_grid
 from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.summaries import columns_of
-from ..measurements.temperatures import CROSS_FIT, Source, choose_temperatures, scaled
+from ..measurements.temperatures import Source, choose_temperatures, scaled
 from ..measurements.thresholds import RISKS, thresholds
 from ..types import Predictions
 from .result import DATA, Geometry, PredictionsAudit
 from .subjects import at_chance, check_provenance, subject
-from .table import FOLDER, part_path, schema_of, write_part
+from .table import part_path, schema_of, write_part
+from .table_files import FOLDER
 
 
 def audit_predictions(

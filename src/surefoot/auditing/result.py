@@ -21,12 +21,13 @@ from ..measurements.thresholds import Threshold
 from ..models.preflight import Finding
 from ..plain import plain
 from ..types import Predictions
+from .arguments import AUDIT
 from .migration import SCHEMA
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-AUDIT, DATA = "audit.json", "audit-data"
+DATA = "audit-data"
 
 
 @dataclass(frozen=True)

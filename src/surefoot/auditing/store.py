@@ -21,7 +21,8 @@ from ..measurements.base import CLEAN, Rows
 from ..measurements.promises import COLUMNS as PROMISED
 from ..plain import plain
 from .plan import Plan, Task
-from .table import FOLDER, Part, as_arrow, belongs, part_path, read_part, write_part
+from .table import Part, as_arrow, belongs, part_path, read_part, write_part
+from .table_files import FOLDER
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -16,16 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from ..errors import NotFound, SurefootError, UnknownName
+from ..errors import SurefootError, UnknownName
 from ..files import replacing
 from ..measurements.base import CLEAN, STANDARD, Rows
+from .table_files import table_folder, table_in
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 logger = logging.getLogger("surefoot")
 Part = dict[str, Rows]  # rows by condition
-FOLDER, PREDICTIONS = "table", "predictions.csv"
+PREDICTIONS = "predictions.csv"
 FORMULA = tuple("=+-@\t\r")
 PLAN = b"surefoot.plan"
 TYPES = {"int32": pa.int32(), "bool": pa.bool_(), "float32": pa.float32()}
@@ -128,23 +129,6 @@ def rows_in(folder: Path, columns: Callable[[pa.Schema], Sequence[str]], chosen:
         return data.to_table(columns=list(columns(data.schema)), filter=chosen)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SurefootError(f"The table in '{folder}' cannot be read: {str(error).splitlines()[0]}") from error
-
-
-def table_folder(path: str | Path) -> Path:
-    """Where the table of an audit is: `path` is the folder of the audit, its `audit.json`, or the table itself."""
-    path = Path(path)
-    for folder in (path / "audit-data" / FOLDER, path.parent / "audit-data" / FOLDER, path):
-        if folder.is_dir() and any(folder.glob("part-*.parquet")):
-            return folder
-    raise NotFound("table of an audit", path)
-
-
-def table_in(folder: Path) -> Path | None:
-    """The table beside an `audit.json`, if there is one."""
-    try:
-        return table_folder(folder)
-    except NotFound:
-        return None
 
 
 def key_of(folder: Path) -> str:

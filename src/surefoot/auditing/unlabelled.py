@@ -25,6 +25,7 @@ from ..ood.foreign import ForeignSet, opened_set
 from ..ood.known import load_known
 from ..storage import SUFFIXES, load_unlabelled
 from ..training.runs import Run, load_run
+from .arguments import AUDIT, check_audited
 from .migration import migrate
 from .monitoring import (
     FOREIGN,
@@ -38,7 +39,7 @@ from .monitoring import (
     raised,
     share,
 )
-from .result import AUDIT, DATA
+from .result import DATA
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,7 @@ def monitor(
     """
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
     folder = Path(run if audit is None else audit)
-    if not (folder / AUDIT).is_file():
-        raise SurefootError(f"'{folder}' has no {AUDIT}, which new pictures are compared with: surefoot audit writes it.")
+    check_audited(folder)
     audited = migrate(folder / AUDIT, read_json("audit", folder / AUDIT))
     reference = Reference.of(folder, audited)
     kept = read_tensors("audited features", folder / DATA / AUDITED) if (folder / DATA / AUDITED).is_file() else {}

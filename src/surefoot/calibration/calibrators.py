@@ -15,30 +15,9 @@ from torch import Tensor, nn
 
 from ..errors import SurefootError, UnknownName
 from ..files import read_header, read_tensors, write_tensors
-from ..registry import Registry, import_target
+from ..registry import import_target
 from ..types import Images, Logits, Predictions
-
-METHODS = Registry(
-    "calibration method",
-    [
-        ("temperature", "surefoot.calibration.temperature:Temperature", "One number divides all logits; keeps the order"),
-        (
-            "feature-scaling",
-            "surefoot.calibration.temperature:FeatureScaling",
-            "One number scales the penultimate features",
-        ),
-        ("vector", "surefoot.calibration.per_class:ClassScaling", "A factor and an offset for each class"),
-        ("bias", "surefoot.calibration.per_class:ClassBias", "An offset for each class"),
-        ("isotonic", "surefoot.calibration.per_class:Isotonic", "A rising line through knots for each class against the rest"),
-    ],
-)
-FITS = {  # how each is fitted to predictions
-    "temperature": "surefoot.calibration.temperature:fit_temperature",
-    "feature-scaling": "surefoot.calibration.temperature:scale_features",
-    "vector": "surefoot.calibration.per_class:fit_vector",
-    "bias": "surefoot.calibration.per_class:fit_bias",
-    "isotonic": "surefoot.calibration.per_class:fit_isotonic",
-}
+from .arguments import FITS, METHODS
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import SurefootError, require
 from ..keys import derive
 from ..types import Predictions, check_labels, check_scores
+from .arguments import TUNING
 from .bootstrap import GOLDEN, chosen_ids, ids_of, mix
 from .calibrators import FittedOn
 
 Array = NDArray[Any]
-TUNING = 0.2  # share of the images that fix the score, unless told otherwise
 
 
 def uniform_by_image(ids: int | ArrayLike, seed: int, purpose: str) -> Array:

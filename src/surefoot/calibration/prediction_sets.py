@@ -29,13 +29,13 @@ from torch import Tensor
 
 from ..errors import UnknownName, require
 from ..types import Logits, Predictions, check_scores
+from .arguments import SCORES
 from .bootstrap import DRAWS, chosen_ids
 from .calibrators import FittedOn
 from .disjoint import checked, halves, ids_in, refuse_seen, tuning_part, uniform_by_image
 from .set_scores import SetScores, set_scores
 from .temperature import fit_temperature
 
-SCORES = ("lac", "aps", "raps")
 WEIGHTS = (0.001, 0.01, 0.1, 0.2, 0.5)  # of RAPS, among which the smallest sets are looked for
 CELLS = 2**20  # scores held at once
 

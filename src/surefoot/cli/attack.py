@@ -8,28 +8,26 @@ import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..attacks.evaluation import CurvePoint, security_curve
-from ..attacks.gradient_masking import masking_signs
-from ..attacks.gradients import gives_gradients
-from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT, budget_of, takes_budget
-from ..data.dataset import whole
+from ..attacks.table import ATTACKS, FIXED, WITHOUT_GRADIENT
 from ..errors import SurefootError, require
 from ..files import write_text
 from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import find
-from ..models.classifier import pick_device
+from ..models.arguments import check_device
 from ..plain import plain
 from ..schemas import parse_value
 from . import options as flag
 from .targets import check_ways, find_target
+
+if TYPE_CHECKING:
+    from ..attacks.evaluation import CurvePoint
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 BUDGETS = "0,1/255,2/255,4/255,8/255"
@@ -67,7 +65,9 @@ def attack(
     flag.check_output(output)
     flag.check_folder(keep, "--keep")
     require(seconds is None or 0 < seconds < math.inf, "--seconds", "positive", seconds)
-    varied = takes_budget(attack)
+    ATTACKS.check(attack)
+    check_device(device)
+    varied = attack not in FIXED if attack in ATTACKS.ours else own_takes_budget(attack)
     if eps is not None and not varied:
         raise SurefootError(f"{attack} has its own budget: --eps is for the attacks without one in their name.")
     budgets, options = flag.parse_numbers("--eps", eps or BUDGETS, BUDGETS), parse_options(set or [])
@@ -75,6 +75,15 @@ def attack(
         raise SurefootError("The budget is --eps, not --set eps.")
     data_options = reading.options(split, max_images=max_images)
     loaded = find_target(target, source, {**data_options, "lazy": True, "audited": split == "test"})
+    import torch
+
+    from ..attacks.evaluation import security_curve
+    from ..attacks.gradient_masking import masking_signs
+    from ..attacks.gradients import gives_gradients
+    from ..attacks.presets import budget_of
+    from ..data.dataset import whole
+    from ..models.classifier import pick_device
+
     torch_device = pick_device(device)
     subject = loaded.model.to(torch_device)
     batch = whole(loaded.data.split(split), batch_size, torch_device)
@@ -106,6 +115,13 @@ def attack(
             print(f"! {line}")
     if output is not None:
         write_text(output, as_csv(points))
+
+
+def own_takes_budget(attack: str) -> bool:
+    """Whether an attack of one's own has an `eps`; of ours all have that do not have a budget in their name."""
+    from ..attacks.presets import takes_budget
+
+    return takes_budget(attack)
 
 
 def parse_options(settings: list[str]) -> dict[str, Any]:

@@ -6,33 +6,31 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..auditing.audit import audit as measure
-from ..auditing.budget import QUICK, parse_time
+from ..auditing.arguments import QUICK, check_engine, check_names, check_parts, check_risks, parse_time
 from ..auditing.depths import find_depth
-from ..auditing.predictions import audit_predictions
-from ..auditing.table import write_predictions
 from ..auditing.tracking import track
-from ..data.collection import SPLITS
-from ..data.dataset import Split
-from ..errors import SurefootError, UnknownName, printable
+from ..calibration.arguments import CROSS_FIT
+from ..data.arguments import SPLITS, check_data
+from ..errors import NotFound, SurefootError, UnknownName, printable
 from ..keys import LARGEST as LARGEST_SEED
-from ..measurements.groups import read_groups
-from ..measurements.temperatures import CROSS_FIT
-from ..measurements.thresholds import RISKS
-from ..models.preflight import FATAL
+from ..models.arguments import check_device
+from ..ood.arguments import MADE, check_pictures, told
 from ..progress import now
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
-from ..training.processes import check_processes, is_first, launch, launched
+from ..training.launching import check_processes, is_first, launch, launched
 from ..training.trackers import check_tracker
-from ..types import Predictions
 from . import options as flag
 from .main import ARGUMENTS
 from .targets import WAYS, Target, find_target, one_target, with_members
+
+if TYPE_CHECKING:
+    from ..data.dataset import Split
+    from ..types import Predictions
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -118,7 +116,13 @@ def audit(
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
     check_processes(processes)
-    find_depth(depth)
+    labels = [*find_depth(depth).measure, *(measure_ or ()), "foreign", "members"]
+    check_parts(labels, names_in(skip), names_in(only))
+    check_engine(engine)
+    check_device(device)
+    check_names(attack or (), corruption or (), measure_ or ())
+    check_risks(risk or ())
+    time_budget = parse_time(time_) if time_ is not None else QUICK if depth == "quick" else None
     if tracker is not None:
         check_tracker(tracker)
     elif project is not None:
@@ -134,7 +138,6 @@ def audit(
     if sum(given is not None for given in (target, source.model, source.import_, predictions)) != 1:
         raise SurefootError(f"Give {WAYS}, or --predictions.")
     data_options = reading.options(split, max_images=max_images)
-    calibration = parse_source(calibrate_on)
     if predictions is not None:
         model_options = flag.given(**vars(source))
         measured_ones = flag.given(attack=attack or None, measure=measure_ or None, corruption=corruption or None)
@@ -143,6 +146,12 @@ def audit(
         given = {**data_options, **model_options, **measured_ones}
         if given or split != "test":
             raise SurefootError(f"--predictions takes no --{next(iter(given), 'split').replace('_', '-')}.")
+        check_files(predictions, calibrate_on, groups, corrupted)
+        from ..auditing.predictions import audit_predictions
+        from ..measurements.thresholds import RISKS
+        from ..types import Predictions
+
+        calibration = parse_source(calibrate_on)
         folder = output or Path("audits") / predictions.stem
         loaded_predictions = Predictions.load(predictions)
         named = None if groups is None else parse_groups(groups, loaded_predictions)
@@ -151,18 +160,27 @@ def audit(
         audit_predictions(loaded_predictions, name=predictions.stem, seed=seed, output=folder, **shared)
         show(folder, json_, quiet, assets, strict, tracker, project)
         return
-    alone = split == "test" and calibration not in SPLITS  # no other split is asked for
+    check_files(predictions, calibrate_on, groups, corrupted)
+    for pictures in foreign or ():
+        if (bare := told(pictures)[1]) not in MADE:
+            check_pictures(bare)
+    for further in shift or ():
+        check_data(further)
+    alone = split == "test" and calibrate_on not in SPLITS  # no other split is asked for
     loaded = find_target(target, source, {**data_options, "lazy": True, "audited": alone})
     if ensemble:
         loaded = with_members(loaded, (targets or [])[1:], source.allow_code)
+    from ..auditing.audit import audit as measure
+    from ..measurements.thresholds import RISKS
+
     folder = output or loaded.folder
     default = CROSS_FIT if split == loaded.calibrate_on else loaded.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
-    measured |= {"calibrate_on": calibration or default, "allow_leakage": allow_leakage, "depth": depth, "corrupted": corrupted}
+    measured |= {"calibrate_on": parse_source(calibrate_on) or default, "allow_leakage": allow_leakage}
+    measured |= {"depth": depth, "time_budget": time_budget, "corrupted": corrupted}
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or (), "foreign": foreign or ()}
     measured |= {"skip": names_in(skip), "only": names_in(only), "shifts": shift or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
-    measured["time_budget"] = parse_time(time_) if time_ is not None else QUICK if depth == "quick" else None
     measured |= {"risks": risk or RISKS, "groups": None if groups is None else parse_groups(groups, loaded.data.split(split))}
     measured["class_names"] = None if loaded.run is None else loaded.run.class_names
     measured["provenance"] = provenance_of(loaded, as_given())
@@ -190,14 +208,31 @@ def parse_source(given: str | None) -> str | Predictions | None:
     """`cross-fit`, a split, or a file of predictions."""
     if given is None or given == CROSS_FIT or given in SPLITS:
         return given
+    from ..types import Predictions
+
     return Predictions.load(given)
+
+
+def check_files(predictions: Path | None, calibrate_on: str | None, groups: str | None, corrupted: Path | None) -> None:
+    """That the files which flags name are there, before anything is read."""
+    if corrupted is not None and not corrupted.is_dir():
+        raise NotFound("folder of corrupted copies", corrupted)
+    if predictions is not None and not predictions.exists():
+        raise NotFound("predictions", predictions)
+    if calibrate_on is not None and calibrate_on not in (CROSS_FIT, *SPLITS) and not Path(calibrate_on).exists():
+        raise NotFound("predictions", calibrate_on)
+    path, colon, _ = (groups or ":").rpartition(":")
+    if not colon:
+        raise SurefootError(f"--groups takes FILE.csv:COLUMN, got '{groups}'.")
+    if groups is not None and not Path(path).is_file():
+        raise NotFound("CSV of groups", path)
 
 
 def parse_groups(given: str, of: Split | Predictions) -> list[str]:
     """`groups.csv:column`."""
-    path, colon, column = given.rpartition(":")
-    if not colon:
-        raise SurefootError(f"--groups takes FILE.csv:COLUMN, got '{given}'.")
+    from ..measurements.groups import read_groups
+
+    path, _, column = given.rpartition(":")
     return read_groups(path, column, of)
 
 
@@ -211,6 +246,9 @@ def show(
     project: str | None = None,
 ) -> None:
     """Write the page of an audit and say what it says; what is fatal is said even to those who want to hear nothing."""
+    from ..auditing.table import write_predictions
+    from ..models.preflight import FATAL
+
     now(f"writing the page in {folder}")
     plain = read_audit(folder)
     predictions = write_predictions(folder, plain["subject"]["classes"])

@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from torch import nn
 
-from ..auditing.subjects import source_of
-from ..calibration.calibrators import METHODS, Calibrator, FittedOn, fit_calibrator
-from ..calibration.disjoint import TUNING, parted
-from ..calibration.guarantees import Guarantees, fit_guarantees
-from ..calibration.prediction_sets import SCORES
-from ..calibration.scoring import Scores, scores
-from ..errors import SurefootError, UnknownName, require
-from ..models.classifier import pick_device, predict
+from ..calibration.arguments import METHODS, SCORES, TUNING
+from ..data.arguments import check_data, check_split
+from ..errors import NotFound, SurefootError, UnknownName, require
+from ..models.arguments import check_device
 from ..plain import plain
-from ..training.runs import copy_folder, load_run, write_calibrated
-from ..types import Predictions
+from ..training.run_files import check_run
 from . import options as flag
 from .calibrated import is_calibrated, needs_trust, write_calibrated_model
-from .targets import check_classes, check_ways, find_target, is_model
+from .targets import check_classes, check_source, check_ways, find_target, is_model
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..calibration.calibrators import Calibrator
+    from ..calibration.guarantees import Guarantees
+    from ..training.runs import Run
+    from ..types import Predictions
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -71,8 +73,13 @@ def calibrate(
     if method not in METHODS:
         raise UnknownName(METHODS.kind, method, METHODS.names)
     promised = options_of_guarantees(prediction_sets, set_score, by_class, risk, confidence, tuning)
+    check_device(device)
+    check_split(split)
     if apply is not None and predictions is None:
         raise SurefootError("--apply is for --predictions.")
+    for file in (predictions, apply):
+        if file is not None and not file.exists():
+            raise NotFound("predictions", file)
     if predictions is not None:
         given = flag.given(target=target, **vars(source), **vars(reading), split=None if split == "calibration" else split)
         refused = next(iter(given), "prediction-sets" if promised else None)
@@ -84,17 +91,26 @@ def calibrate(
     if split in ("train", "test") and not allow_leakage:
         why = "the model has seen those images" if split == "train" else "its scores there would flatter"
         raise SurefootError(f"--split must be one that neither training nor test uses, got {split}: {why} (--allow-leakage).")
+    if target is None or not is_calibrated(target):
+        check_source(target, source)
     is_run = target is not None and not is_model(str(target)) and not is_calibrated(target)
-    run = load_run(target, allow_code=source.allow_code) if target is not None and is_run else None
+    data_options = reading.options()
+    if source.data is not None:
+        check_data(source.data, data_options.get("root"))
+    run = read_run(target, source.allow_code) if target is not None and is_run else None
     if (run is not None and run.calibrator is not None) or is_calibrated(target):
         raise SurefootError(
             f"'{target}' is calibrated already; calibrate the {'run' if run else 'model'} that it was made from."
         )
+    from ..auditing.subjects import source_of
+    from ..models.classifier import pick_device, predict
+    from ..training.runs import copy_folder, write_calibrated
+
     beside = target.parent / f"{target.resolve().name}-{method}" if target is not None and is_run else None
     folder = output or beside
     if folder is not None:
         folder = copy_folder(run, folder)
-    loaded, torch_device = find_target(target, source, reading.options()), pick_device(device)
+    loaded, torch_device = find_target(target, source, data_options), pick_device(device)
     if run is not None:
         check_classes(run, loaded.data)  # a calibrator is of all the classes of a run
     folder = folder or copy_folder(None, loaded.folder.with_name(f"{loaded.folder.name}-{method}"))
@@ -129,6 +145,14 @@ def calibrate(
         print(f"calibrated copy written to {folder}\nnext: surefoot audit {folder}{' --allow-code' * trusted}")
 
 
+def read_run(target: Path, allow_code: bool) -> Run:
+    """The run in a folder, if one is there."""
+    check_run(target)
+    from ..training.runs import load_run
+
+    return load_run(target, allow_code=allow_code)
+
+
 def dashed(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
@@ -137,6 +161,11 @@ def calibrate_predictions(fitted: Path, apply: Path | None, method: str, output:
     """Fit on one file of predictions and write those of another, calibrated; without another these, which flatter."""
     if method == "feature-scaling":
         raise SurefootError("The method 'feature-scaling' needs the model, and --predictions are of none.")
+    from torch import nn
+
+    from ..calibration.calibrators import fit_calibrator
+    from ..types import Predictions
+
     before, others = Predictions.load(fitted), Predictions.load(apply or fitted)
     if others.num_classes != before.num_classes:
         raise SurefootError(f"--apply must have {before.num_classes} classes as --predictions, got {others.num_classes}.")
@@ -158,7 +187,9 @@ def calibrate_predictions(fitted: Path, apply: Path | None, method: str, output:
 
 def judge(before: Any, after: Any) -> dict[str, float]:
     """NLL and accuracy on the images of the fit, which say that it worked and nothing more."""
-    both: list[Scores] = [scores(given, intervals=0) for given in (before, after)]
+    from ..calibration.scoring import scores
+
+    both = [scores(given, intervals=0) for given in (before, after)]
     sides = zip(("before", "after"), both, strict=True)
     return {f"{name}_{side}": float(getattr(score, name)) for side, score in sides for name in ("nll", "accuracy")}
 
@@ -195,6 +226,10 @@ def fit_both(
 
     The calibrator then says that it has seen all of them, so that the copy is not audited on any.
     """
+    from ..calibration.calibrators import FittedOn, fit_calibrator
+    from ..calibration.disjoint import parted
+    from ..calibration.guarantees import fit_guarantees
+
     if not promised:
         return fit_calibrator(method, predictions, model, data), None
     first, rest = parted(predictions, tuning, seed=0)

@@ -11,22 +11,20 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
-from ..attacks.cache import fingerprint
-from ..calibration.calibrators import Calibrator, load_calibrator
-from ..calibration.guarantees import Guarantees, load_guarantees
-from ..data.settings import is_foreign
+from ..data.settings import is_foreign, is_model_file
 from ..errors import SurefootError
 from ..files import only_writer, read_json, write_json
-from ..models.model_files import is_model_file
 from ..registry import TRUST
 from ..schemas import check_keys
-from ..training.runs import CALIBRATION, GUARANTEES, copy_folder
+from ..training.run_files import CALIBRATION, GUARANTEES
 from ..version import VERSION
 from .options import ModelFlags
 
 if TYPE_CHECKING:
+    from torch import nn
+
+    from ..calibration.calibrators import Calibrator
+    from ..calibration.guarantees import Guarantees
     from .targets import Target
 
 MODEL = "model.json"
@@ -42,6 +40,8 @@ def write_calibrated_model(
     output: Path, source: ModelFlags, target: Target, calibrator: Calibrator, guarantees: Guarantees | None
 ) -> None:
     """Write the folder; files of the model go with it, and `model.json`, which comes last, marks it complete."""
+    from ..training.runs import copy_folder
+
     with only_writer(output):
         folder = copy_folder(None, output)
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,6 +62,8 @@ def write_calibrated_model(
 
 
 def weights_of(model: nn.Module) -> str:
+    from ..attacks.cache import fingerprint
+
     return fingerprint(*model.state_dict().values())
 
 
@@ -98,5 +100,8 @@ def read_calibrated_model(folder: Path, given: ModelFlags) -> tuple[ModelFlags, 
     if refused is not None:
         raise SurefootError(f"--{refused.rstrip('_').replace('_', '-')} is not for a calibrated model, which knows its own.")
     own = replace(ModelFlags(**flags), data=given.data or data.get("name"), allow_code=False)
+    from ..calibration.calibrators import load_calibrator
+    from ..calibration.guarantees import load_guarantees
+
     promises = load_guarantees(folder / GUARANTEES) if (folder / GUARANTEES).is_file() else None
     return own, about, load_calibrator(folder / CALIBRATION), promises

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..data.dataset import whole
-from ..geometry.certificates import Certificates
-from ..geometry.certificates import certify as measure
+from ..geometry.arguments import check_certifying
 from ..intervals import wilson
 from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import find
-from ..models.classifier import pick_device
+from ..models.arguments import check_device
 from ..plain import plain
 from . import options as flag
-from .targets import find_target
+from .targets import check_ways, find_target
+
+if TYPE_CHECKING:
+    from ..geometry.certificates import Certificates
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 RADII = "0,0.1,0.25,0.5,0.75,1"
@@ -48,9 +49,16 @@ def certify(
     quiet: flag.Quiet = False,
 ) -> None:
     """Certified accuracy of the smoothed classifier: the class that the model predicts most often under Gaussian noise."""
+    check_ways(target, source)
+    check_device(device)
+    check_certifying(noise_std, n0, n, alpha)
     chosen_radii = flag.parse_numbers("--radii", radii, RADII)
     options = reading.options(split, max_images=max_images)
     loaded = find_target(target, source, {**options, "lazy": True, "audited": split == "test"})
+    from ..data.dataset import whole
+    from ..geometry.certificates import certify as measure
+    from ..models.classifier import pick_device
+
     torch_device = pick_device(device)
     batch = whole(loaded.data.split(split), batch_size, torch_device)
     draws: dict[str, Any] = {"n0": n0, "n": n, "alpha": alpha, "seed": seed, "indices": batch.indices}

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -14,8 +14,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..auditing.comparing import MCE, Compared, Comparison, Difference, read_compared
-from ..auditing.comparing import compare as measure_differences
 from ..auditing.depths import find_depth
 from ..data.settings import MODEL_FILES
 from ..errors import NotFound, SurefootError
@@ -24,6 +22,9 @@ from ..metrics import SHARE, of_path, path_label
 from ..plain import plain
 from ..report.page import read_audit, write_page
 from . import options as flag
+
+if TYPE_CHECKING:
+    from ..auditing.comparing import Compared, Comparison, Difference
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -55,9 +56,15 @@ def compare(
     deployed = {target for target in targets if str(target).lower().endswith(MODEL_FILES)}
     if targets[0] in deployed:
         raise SurefootError(f"The first must be a run or an audit, whose images '{targets[0]}' is then audited on.")
+    for target in deployed:
+        if not target.is_file():
+            raise NotFound("model file", target)
     before = [target for target in targets if target not in deployed]
     for target in lacking(before, audit or bool(deployed), depth, allow_code):
         make_audit(target, depth or "quick", quiet, allow_code)
+    from ..auditing.comparing import compare as measure_differences
+    from ..auditing.comparing import read_compared
+
     made = {target: audit_file(target, targets[0], quiet) for target in dict.fromkeys(targets) if target in deployed}
     models = [read_compared(made.get(target, target)) for target in targets]
     comparison = measure_differences(models, all_pairs=all_pairs, primary=primary or (), seed=seed)
@@ -75,7 +82,9 @@ def lacking(targets: Sequence[Path], make: bool, depth: str | None, allow_code: 
     """The run folders that have no audit yet; every target is looked at before the first is audited."""
     if depth is not None:
         find_depth(depth)
-    without_audit = [target for target in dict.fromkeys(targets) if lacks_audit(target, make, depth)]
+    for target in targets:
+        check_there(target, make)
+    without_audit = [target for target in dict.fromkeys(targets) if lacks_audit(target, depth)]
     if without_audit:
         from ..training.runs import load_run
 
@@ -85,9 +94,11 @@ def lacking(targets: Sequence[Path], make: bool, depth: str | None, allow_code: 
     return without_audit
 
 
-def lacks_audit(target: Path, make: bool, depth: str | None) -> bool:
-    """Whether a target must be audited first; refused where it cannot be, or has an audit of another depth."""
+def lacks_audit(target: Path, depth: str | None) -> bool:
+    """Whether a target must be audited first; refused where it has an audit of another depth."""
     if target.is_file() or (target / "audit.json").is_file():
+        from ..auditing.comparing import read_compared
+
         audited_depth = read_compared(target).audit["subject"].get("depth")
         if depth is not None and audited_depth != depth:
             what = "is of predictions alone" if audited_depth is None else f"has depth {audited_depth}"
@@ -95,13 +106,19 @@ def lacks_audit(target: Path, make: bool, depth: str | None) -> bool:
                 f"The audit of '{target}' {what}, not {depth}: surefoot audit with --depth {depth} replaces it."
             )
         return False
+    return True
+
+
+def check_there(target: Path, make: bool) -> None:
+    """Refuse what has no audit and cannot get one."""
+    if target.is_file() or (target / "audit.json").is_file():
+        return
     if not target.exists():
         raise NotFound("run folder or audit", target)
     if not (target / "recipe.yaml").is_file():
         raise SurefootError(f"'{target}' holds no audit.json and is no run folder.")
     if not make:
         raise SurefootError(f"'{target}' has no audit yet: surefoot audit {target} makes it, or pass --audit.")
-    return True
 
 
 def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
@@ -122,13 +139,12 @@ def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
 def audit_file(target: Path, first: Path, quiet: bool) -> Path:
     """Audit a model file on the images of an audit, at its depth and with its seed, without what a file cannot give."""
     from ..auditing.audit import audit as measure
+    from ..auditing.comparing import read_compared
     from ..data.fetching import local_data
     from ..data.loading import load_data
     from ..models.loading import load_model
     from .targets import folder_of
 
-    if not target.is_file():
-        raise NotFound("model file", target)
     subject = read_compared(first).audit["subject"]
     section = {key: value for key, value in subject["data"].items() if value is not None}
     if not section:
@@ -177,6 +193,8 @@ def show(comparison: Comparison) -> None:
 
 def as_table(first: str, second: str, differences: list[Difference], values: dict[str, dict[str, float]]) -> Table:
     """A row for each number, for the screen: whole words on 80 columns, long names on several lines."""
+    from ..auditing.comparing import MCE
+
     title = Text(f"{second} minus {first}, with the intervals that the verdict uses")
     shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     shown.add_column("", overflow="fold")

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..corruptions.arguments import check_copies, check_corruptions, find_photographs
 from ..corruptions.families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, NAMES, PAPERS4
-from ..corruptions.weather import frost_photographs
-from ..corruptions.writing import write, write_sheet
-from ..data.loading import load_data
+from ..data.arguments import check_data
 from ..errors import SurefootError, require
 from ..keys import LARGEST as LARGEST_SEED
 from . import options as flag
@@ -64,8 +63,16 @@ def corrupt(
     flag.check_folder(output)
     given = reading.options(split, max_images=max_images)
     chosen = GROUPS.get(names) or tuple(name.strip() for name in names.split(","))
+    check_corruptions(chosen)
+    check_copies(layout or "arrays", scale)
+    check_data(data, given.get("root"))
+    photographs = None if frost is None else find_photographs(frost)
+    from ..corruptions.weather import frost_photographs
+    from ..corruptions.writing import write, write_sheet
+    from ..data.loading import load_data
+
     loaded = load_data(data, **given)
-    with frost_photographs(frost) if frost else nullcontext():
+    with frost_photographs(photographs) if photographs else nullcontext():
         if output is not None:
             drawn: dict[str, Any] = {"names": chosen, "seed": seed, "scale": scale}
             done = write(loaded, output, split=split, layout=layout or "arrays", progress=not quiet, **drawn)

@@ -7,24 +7,25 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ..auditing.comparing import Difference, compare, read_compared
 from ..errors import SurefootError
 from ..keys import LARGEST as LARGEST_SEED
 from ..metrics import SHARE, find, of_path
 from ..plain import plain
-from ..studies.grid import COLUMNS, Row, run_grid, table
-from ..training.recipes import Recipe
-from ..training.validation import MOST_EPOCHS
-from ..types import Estimate
+from ..training.arguments import MOST_EPOCHS
 from . import options as flag
 from .compare import draw_page, verdict
+
+if TYPE_CHECKING:
+    from ..auditing.comparing import Difference
+    from ..intervals import Estimate
+    from ..studies.grid import Row
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 OBJECTIVES = ("cross-entropy", "macs")
@@ -44,12 +45,16 @@ def demo(
 ) -> None:
     """Cross-entropy against MaCS on scanned digits: train, audit, compare, and see the page."""
     flag.check_folder(output)
+    taken = [name for name in OBJECTIVES if (output / name).exists()]
+    if taken and not overwrite:
+        raise SurefootError(f"'{output}' holds a demo already; choose another --output or pass --overwrite.")
+    from ..auditing.comparing import compare, read_compared
+    from ..studies.grid import run_grid, table
+    from ..training.recipes import Recipe
+
     given = {"data": "digits", "model": "small-resnet", "seed": seed}
     given["training"] = {"epochs": epochs, "precision": "float32"}  # the same story on every processor
     recipes = {name: Recipe.check({**given, "objective": name}) for name in OBJECTIVES}
-    taken = [name for name in recipes if (output / name).exists()]
-    if taken and not overwrite:
-        raise SurefootError(f"'{output}' holds a demo already; choose another --output or pass --overwrite.")
     rows = table(run_grid(recipes, output, overwrite=overwrite, progress=not quiet))
     models = [read_compared(output / name) for name in recipes]
     comparison = compare(models, seed=seed)
@@ -86,6 +91,8 @@ def as_table(rows: dict[str, Row], differences: list[Difference]) -> Table:
 
 def path_of(column: str) -> str:
     """Where an audit holds the number of a column."""
+    from ..studies.grid import COLUMNS
+
     attack, success, _ = column.partition(f" {find('success_rate').label}")
     return f"attacks.{attack}.success_rate" if success else COLUMNS[column]
 

@@ -8,12 +8,9 @@ import platform
 from importlib.metadata import version
 from typing import Annotated
 
-import torch
 import typer
 
 from ..allocator import keep_large_blocks
-from ..models.classifier import pick_device
-from ..training.precision import choose_precision
 from ..version import VERSION
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -23,6 +20,11 @@ PACKAGES = ("torch", "torchvision", "timm", "accelerate", "safetensors", "pydant
 @app.command()
 def doctor(json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False) -> None:
     """Say what is here, and train one step to see that it works; exit 1 if it does not."""
+    import torch
+
+    from ..models.classifier import pick_device
+    from ..training.precision import choose_precision
+
     facts = {
         "surefoot": VERSION,
         "python": platform.python_version(),
@@ -40,6 +42,9 @@ def doctor(json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] 
 
 def try_step() -> str:
     """One forward and backward pass of the small net where training would happen."""
+    import torch
+
+    from ..models.classifier import pick_device
     from ..models.loading import load_model
     from ..objectives.cross_entropy import CrossEntropy
 

@@ -6,29 +6,24 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from torch import nn
 
-from ..attacks.cache import fingerprint
-from ..calibration.calibrators import Calibrated
-from ..calibration.temperature import Temperature, fit_temperature
-from ..data.choosing import choose
-from ..data.dataset import Split
+from ..data.arguments import check_split
 from ..errors import SurefootError, UnknownName, require
 from ..files import read_json
-from ..models.black_box import BlackBox
-from ..models.class_mapping import MappedClasses
-from ..models.classifier import pick_device, predict
-from ..models.exporting import QUANTISED, SUFFIXES, check_installed
-from ..models.exporting import export as write
-from ..models.model_files import FromFile
+from ..models.arguments import QUANTISED, SUFFIXES, check_installed
 from ..schemas import parse_number
-from ..types import Images
 from ..version import VERSION
 from . import options as flag
 from .targets import Target, find_target, one_target, with_members
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..data.dataset import Split
+    from ..types import Images
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 RANGES = 128  # images by which a quantised file finds its ranges
@@ -70,6 +65,8 @@ def export(
     if ensemble:  # what the first run was calibrated by or promises is not the ensemble's
         loaded = replace(with_members(loaded, (targets or [])[1:], source.allow_code), run=None)
         fit_on = fit_on or ("calibration" if temperature == "fit" else None)
+    from ..models.exporting import export as write
+
     subject, chosen, said = tempered(loaded, temperature, fit_on)
     about: dict[str, Any] = {"name": loaded.name, "classes": list(loaded.data.class_names)}
     about |= {"calibration": said, "surefoot": VERSION}
@@ -99,6 +96,8 @@ def export(
 
 def range_images(target: Target) -> Images:
     """Images by which the ranges of activations are found, none of them a test image."""
+    from ..data.choosing import choose
+
     for name in ("calibration", "train"):
         if len(target.data.split(name)):
             return first_images(choose(target.data.split(name), RANGES), RANGES)
@@ -116,6 +115,7 @@ def check_flags(format: str, output: Path | None, temperature: str | None, fit_o
         flag.check_output(output)
     if fit_on is not None and temperature != "fit":
         raise SurefootError("--fit-on is for --temperature fit.")
+    check_split(fit_on or "test")
     if fit_on == "train":
         raise SurefootError("--fit-on must not be train: a model is surer of what it was trained on.")
     if temperature not in (None, "none", "fit"):
@@ -140,6 +140,8 @@ def first_images(split: Split, count: int) -> Images:
 
 def tempered(target: Target, temperature: str | None, fit_on: str | None) -> tuple[nn.Module, float, str]:
     """The model to write, the temperature to put behind it, and where that comes from."""
+    from ..calibration.temperature import Temperature
+
     run = target.run
     bare = bare_model(target)
     if temperature is not None and target.guarantees is not None:
@@ -165,6 +167,11 @@ def tempered(target: Target, temperature: str | None, fit_on: str | None) -> tup
 
 def bare_model(target: Target) -> nn.Module:
     """The model without its calibrator; what is no torch module cannot be written."""
+    from ..calibration.calibrators import Calibrated
+    from ..models.black_box import BlackBox
+    from ..models.class_mapping import MappedClasses
+    from ..models.model_files import FromFile
+
     bare = target.model if target.run is None else target.run.objective.predictor(target.run.model)
     bare = bare.model if isinstance(bare, Calibrated) else bare
     inside = bare.model if isinstance(bare, MappedClasses) else bare
@@ -177,6 +184,8 @@ def bare_model(target: Target) -> nn.Module:
 
 def audited_temperature(target: Target) -> tuple[float, str]:
     """The temperature of the audit in the target's folder, where there is one that stands for all images."""
+    from ..attacks.cache import fingerprint
+
     path = target.folder / "audit.json"
     if not path.is_file():
         return 1.0, "none: no audit has found one (--temperature fit finds it)"
@@ -192,6 +201,9 @@ def audited_temperature(target: Target) -> tuple[float, str]:
 
 def fitted_temperature(target: Target, model: nn.Module, fit_on: str | None) -> tuple[float, str]:
     """Fitted now, on images that the model was not trained on."""
+    from ..calibration.temperature import fit_temperature
+    from ..models.classifier import pick_device, predict
+
     split = fit_on or ("test" if target.run is None else "calibration")
     device = pick_device()
     images = target.data.split(split)

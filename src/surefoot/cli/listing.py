@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -11,37 +10,27 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..attacks.auto_attack import AutoAttack
-from ..attacks.presets import ATTACKS, FIXED, NOT_OPTIONS
-from ..corruptions.families import CORRUPTIONS
-from ..data.augmentation import Augmentation
-from ..data.loading import DATASETS, load_data
-from ..data.settings import TORCHVISION, model_names
+from ..attacks.table import FIXED, NOT_OPTIONS
 from ..errors import UnknownName
-from ..measurements.registry import MEASUREMENTS, default_options
-from ..models.loading import MODELS, load_model
-from ..objectives.methods import OBJECTIVES
-from ..registry import Registry
+from ..registry import Registry, import_target
 from ..schemas import defaults_of
-from ..training.loop import fit
-from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS
-from ..views.table import VIEWS
+from ..training.arguments import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 TABLES = {
-    "objectives": OBJECTIVES,
-    "views": VIEWS,
-    "models": MODELS,
-    "data": DATASETS,
-    "corruptions": CORRUPTIONS,
-    "attacks": ATTACKS,
-    "measurements": MEASUREMENTS,
+    "objectives": "surefoot.objectives.methods:OBJECTIVES",
+    "views": "surefoot.views.table:VIEWS",
+    "models": "surefoot.models.building:MODELS",
+    "data": "surefoot.data.arguments:DATASETS",
+    "corruptions": "surefoot.corruptions.families:CORRUPTIONS",
+    "attacks": "surefoot.attacks.table:ATTACKS",
+    "measurements": "surefoot.measurements.registry:MEASUREMENTS",
 }
-SECTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {  # of --set, with a function that takes their options
-    "data-options": (load_data, NOT_DATA_OPTIONS),
-    "model-options": (load_model, NOT_MODEL_OPTIONS),
-    "augmentation": (Augmentation, ()),
-    "training": (fit, NOT_TRAINING_OPTIONS),
+SECTIONS = {  # of --set, with a function that takes their options, and what else it takes
+    "data-options": ("surefoot.data.loading:load_data", NOT_DATA_OPTIONS),
+    "model-options": ("surefoot.models.loading:load_model", NOT_MODEL_OPTIONS),
+    "augmentation": ("surefoot.data.augmentation:Augmentation", ()),
+    "training": ("surefoot.training.fitting:fit", NOT_TRAINING_OPTIONS),
 }
 KINDS = [*TABLES, *SECTIONS]
 
@@ -80,19 +69,25 @@ def matching(lines: list[dict[str, Any]], match: str | None) -> list[dict[str, A
 def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
     """The entries of one kind."""
     if kind in SECTIONS:
-        return [{"name": name, "help": f"default {value}"} for name, value in defaults_of(*SECTIONS[kind]).items()]
-    registry: Registry = TABLES[kind]
+        target, left_out = SECTIONS[kind]
+        options = defaults_of(import_target("section", target), left_out)
+        return [{"name": name, "help": f"default {value}"} for name, value in options.items()]
+    registry: Registry = import_target("table", TABLES[kind])
     entries: list[dict[str, Any]] = [{"name": entry.name, "help": entry.help} for entry in registry]
     if kind in ("objectives", "views"):
         for line in entries:
             line["options"] = defaults_of(registry.load(line["name"]))
     if kind == "measurements":
+        from ..measurements.registry import default_options
+
         for line in entries:
             line["options"] = default_options(line["name"])
     if kind == "attacks":
         for line in entries:
             line["options"] = {} if line["name"] in FIXED else attack_options(registry.load(line["name"]))
     if kind == "models" and match is not None:
+        from ..data.settings import TORCHVISION, model_names
+
         known = {entry["name"] for entry in entries}
         others = [name for name in model_names() if name not in known]
         entries += [{"name": name, "help": "torchvision" if name.startswith(TORCHVISION) else "timm"} for name in others]
@@ -101,6 +96,8 @@ def rows(kind: str, match: str | None) -> list[dict[str, Any]]:
 
 def attack_options(attack: Any) -> dict[str, Any]:
     """What `surefoot attack --set` takes; the budget is --eps."""
+    from ..attacks.auto_attack import AutoAttack
+
     return defaults_of(type(attack) if isinstance(attack, AutoAttack) else attack, (*NOT_OPTIONS, "eps"))
 
 

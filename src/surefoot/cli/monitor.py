@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..auditing.unlabelled import Monitored
-from ..auditing.unlabelled import monitor as watch
+from ..auditing.arguments import check_audited
+from ..auditing.gating import parse_rule
 from ..files import write_text
 from ..keys import LARGEST as LARGEST_SEED
+from ..models.arguments import check_device
+from ..ood.arguments import check_pictures
 from ..plain import plain
 from ..report.monitor_page import render_monitor
 from . import options as flag
+
+if TYPE_CHECKING:
+    from ..auditing.unlabelled import Monitored
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -38,6 +43,13 @@ def monitor(
 ) -> None:
     """Estimated accuracy, share answered, share that looks foreign, and drift, without labels; exits with 1 on an alarm."""
     flag.check_output(output)
+    check_device(device)
+    check_audited(target if audit is None else audit)
+    check_pictures(data)
+    for rule in alarm or ():
+        parse_rule(rule)
+    from ..auditing.unlabelled import monitor as watch
+
     found = watch(
         target,
         data,

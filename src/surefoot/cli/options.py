@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from .. import files
+from ..data.arguments import check_amounts, check_resizing, check_size, check_split
 from ..errors import SurefootError
 from ..progress import speaking
 from ..schemas import parse_number
@@ -76,7 +77,12 @@ class DataFlags:
         """The flags that were given, as options of `load_data`."""
         if max_images is not None and split != "test":
             raise SurefootError(f"--max-images is for the test split, and --split is {split}.")
-        return given(**{**vars(self), "image_size": parse_size(self.image_size), "max_images": max_images})
+        check_split(split)
+        size = parse_size(self.image_size)
+        check_size(size)
+        check_resizing(self.crop_pct, self.interpolation)
+        check_amounts(workers=self.workers)
+        return given(**{**vars(self), "image_size": size, "max_images": max_images})
 
 
 @dataclass(frozen=True)

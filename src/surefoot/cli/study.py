@@ -9,30 +9,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data.fetching import has_reader
-from ..data.loading import DATASETS
+from ..data.arguments import DATASETS, has_reader
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..files import write_text
-from ..models.classifier import pick_device
+from ..models.arguments import check_device
+from ..objectives.methods import OBJECTIVES
 from ..report.pictures import check_picture, write_figures
-from ..studies.cells import ALSO, Cell, cells_of, needs_root, only
 from ..studies.engines import find_engine
-from ..studies.figures import cells_for, figure_data
-from ..studies.origins import Origins, with_origins
 from ..studies.papers import find_figure
-from ..studies.reading import read_file, read_study, study_names
-from ..studies.rendering import FORMATS
+from ..studies.reading import check_scale, find_study, read_file, read_study, study_names
 from ..studies.results import Results, require_results
-from ..studies.running import Report, check_work, run_study, threads_for
-from ..studies.schema import Study
-from ..studies.searching import grid_methods, parse_grid, random_methods
-from ..training.processes import check_processes
+from ..studies.schema import ALSO, Study
+from ..training.launching import check_processes
 from . import options as flag
-from .study_tables import command_of, in_words, paper_lines, save_page, save_tables, state_of, text_of
+from .study_tables import SUFFIX, command_of, in_words, paper_lines, save_page, save_tables, state_of, text_of
+
+if TYPE_CHECKING:
+    from ..studies.cells import Cell
+    from ..studies.origins import Origins
+    from ..studies.running import Report
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 logger = logging.getLogger("surefoot")
@@ -105,15 +104,19 @@ def run(
     check_processes(jobs, "--jobs")
     check_processes(1 if threads is None else threads, "--threads")
     check_processes(processes)
+    check_device(device)
+    check_format(format)
+    flag.check_output(page, "--page")
+    used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     chosen, cells, origins = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
+    from ..models.classifier import pick_device
+    from ..studies.cells import cells_of, needs_root
+    from ..studies.running import run_study, threads_for
+
     if root is None and needs_root(chosen):
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
-    if format not in FORMATS:
-        raise UnknownName("format", format, FORMATS)
-    flag.check_output(page, "--page")
     folder = results or Path("studies") / scale
     flag.check_output(folder / "cells" / "cell.json", "--results")
-    used = find_engine(engine, jobs, **({} if gpus is None else {"gpus": gpus}))
     if engine != "ray" and any(Results(folder).missing(cell) for cell in cells):  # nodes of a cluster have their own
         pick_device(device)
         check_folders(cells)
@@ -162,11 +165,17 @@ def figure(
     """Draw a figure of a paper: compute the cells that it lacks, and write it as a page or a picture."""
     check_processes(jobs, "--jobs")
     check_processes(1 if threads is None else threads, "--threads")
-    pick_device(device)
+    check_device(device)
     flag.check_output(output)
     check_picture(output)
     study_name, place = find_figure(name)
     chosen, cells, origins = prepare(study_name, scale, root, None, None, None, None, None, allow_code)
+    from ..models.classifier import pick_device
+    from ..studies.cells import needs_root
+    from ..studies.figures import cells_for, figure_data
+    from ..studies.running import run_study, threads_for
+
+    pick_device(device)
     places = list(chosen.figures) if place is None else [place]
     if not places:
         raise SurefootError(f"Study '{name}' has no figures.")
@@ -213,9 +222,13 @@ def show(
     page: Page = None,
 ) -> None:
     """Print the table of what is finished, without computing anything."""
-    chosen, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
-    measured = require_results(results or Path("studies") / scale)
+    check_format(format)
     flag.check_output(page, "--page")
+    check_flags(name, scale, only_, seeds, objective)
+    measured = require_results(results or Path("studies") / scale)
+    chosen, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
+    from ..studies.cells import needs_root
+
     print(text_of(chosen, cells, measured, format), end="")
     if page is not None:
         folder = "DIR" if needs_root(chosen) else None
@@ -242,9 +255,10 @@ def status(
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON")] = False,
 ) -> None:
     """Which cells are finished, begun, or still to do."""
-    _, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
+    check_flags(name, scale, only_, seeds, objective)
     folder = results or Path("studies") / scale
     work_path, finished = (work or folder.parent / ".study-work"), require_results(folder)
+    _, cells, _ = prepare(name, scale, None, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     rows = [state_of(cell, finished, work_path) for cell in cells]
     if json_:
         print(json.dumps(rows))
@@ -252,6 +266,26 @@ def status(
     for row in rows:
         print(f"{row['cell']}  {row['state']:<8}  {row['title']}{in_words(row)}")
     print(f"{sum(row['state'] == 'finished' for row in rows)} of {len(rows)} cells are finished")
+
+
+def check_format(format: str) -> None:
+    if format not in SUFFIX:
+        raise UnknownName("format", format, SUFFIX)
+
+
+def check_flags(
+    name: str, scale: str, wanted: Sequence[str] | None, seeds: int | None, objective: str | None
+) -> dict[str, list[str]]:
+    """Whatever can be refused before the study is read; the names of `--only` by axis."""
+    require(seeds is None or seeds >= 1, "--seeds", "at least 1", seeds)
+    check_scale(scale)
+    find_study(name)
+    if objective is not None:
+        OBJECTIVES.check(objective)
+    axes: dict[str, list[str]] = {}
+    for axis, names in map(parse_only, wanted or []):
+        axes.setdefault(axis, []).extend(names)
+    return axes
 
 
 def prepare(
@@ -268,10 +302,12 @@ def prepare(
     frost: str | None = None,
 ) -> tuple[Study, list[Cell], Origins]:
     """The study and its cells as the flags ask for them, and where its corrupted copies are."""
-    changes: dict[str, Any] = {}
-    if seeds is not None:
-        require(seeds >= 1, "--seeds", "at least 1", seeds)
-        changes |= {"seeds": seeds, "seeds_of": {}}
+    axes = check_flags(name, scale, wanted, seeds, objective)
+    from ..studies.cells import cells_of, only
+    from ..studies.origins import with_origins
+    from ..studies.searching import grid_methods, parse_grid, random_methods
+
+    changes: dict[str, Any] = {} if seeds is None else {"seeds": seeds, "seeds_of": {}}
     searched = objective is not None or grid or random is not None
     chosen = read_study(name, scale, changes, allow_code=allow_code)
     if searched:
@@ -282,9 +318,6 @@ def prepare(
         changes |= {"methods": methods, "baseline": None, "seeds_of": {}}
         chosen = read_study(name, scale, changes, allow_code=allow_code)
     chosen, origins = with_origins(name, chosen, corrupted or [], frost)
-    axes: dict[str, list[str]] = {}
-    for axis, names in map(parse_only, wanted or []):
-        axes.setdefault(axis, []).extend(names)
     return chosen, only(cells_of(chosen, root), axes), origins
 
 
@@ -312,6 +345,8 @@ def check_folders(cells: Sequence[Cell]) -> None:
 
 def work_folder(results: Path, given: Path | None) -> Path:
     """Weights and logs: beside the results, never among them, and never committed."""
+    from ..studies.running import check_work
+
     folder = given or results.parent / ".study-work"
     check_work(folder, results)
     flag.check_folder(folder, "--work")

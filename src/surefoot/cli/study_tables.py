@@ -5,19 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..files import write_text
 from ..report.study_page import write_study
-from ..studies.cells import Cell, cells_of
-from ..studies.figures import figure_data
-from ..studies.layout import build_table, count_wins
 from ..studies.papers import NOT_COMPUTED, places_of
-from ..studies.rendering import as_plain, differences, published_apart, published_text, render, wins_text
 from ..studies.results import Results
-from ..studies.running import title_of
 from ..studies.schema import Study
-from ..studies.searching import choose
+
+if TYPE_CHECKING:
+    from ..studies.cells import Cell
 
 SUFFIX = {"md": "md", "csv": "csv", "latex": "tex"}
 
@@ -38,6 +35,11 @@ def paper_lines(titles: dict[str, str]) -> list[str]:
 
 def save_page(path: Path, command: str, study: Study, cells: Sequence[Cell], results: Results) -> None:
     """The table, its differences and every figure of the study as a page."""
+    from ..studies.cells import cells_of
+    from ..studies.figures import figure_data
+    from ..studies.layout import build_table
+    from ..studies.rendering import as_plain, published_apart
+
     table = as_plain(build_table(study, cells, results, cells_of(study)))
     table["notes"] += [study.note] if study.note else []
     figures = [figure_data(study, cells, results, place) for place in study.figures]
@@ -46,6 +48,11 @@ def save_page(path: Path, command: str, study: Study, cells: Sequence[Cell], res
 
 def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) -> str:
     """The table; with Markdown also differences, wins, the paper's figures and the choice."""
+    from ..studies.cells import cells_of
+    from ..studies.layout import build_table, count_wins
+    from ..studies.rendering import differences, published_text, render, wins_text
+    from ..studies.searching import choose
+
     table = build_table(study, cells, results, cells_of(study))
     text = render(table, format)
     if format != "md":
@@ -80,6 +87,8 @@ def save_tables(title: str, command: str, study: Study, cells: Sequence[Cell], r
 
 def state_of(cell: Cell, results: Results, work: Path) -> dict[str, Any]:
     """What is known about a cell."""
+    from ..studies.running import title_of
+
     missing = results.missing(cell)
     history = work / "runs" / cell.name / "history.jsonl"
     epochs = len(history.read_text().splitlines()) if history.is_file() else 0

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..auditing.table import conditions_in, read_table, write_table
+from ..auditing.table_files import table_folder
 from ..errors import UnknownName
 from . import options as flag
 
@@ -30,6 +30,9 @@ def table(
     if format_ is not None and format_ not in FORMATS:
         raise UnknownName("format", format_, FORMATS)
     flag.check_output(output)
+    table_folder(target)  # which says that there is none
+    from ..auditing.table import conditions_in, read_table, write_table
+
     if conditions:
         print("\n".join(conditions_in(target)))
     elif output is None and format_ != "parquet":

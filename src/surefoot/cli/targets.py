@@ -6,31 +6,27 @@ import logging
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
-from ..calibration.calibrators import Calibrator
-from ..calibration.guarantees import Guarantees
-from ..data.dataset import Dataset
-from ..data.fetching import local_data
-from ..data.loading import load_data
-from ..data.settings import FOLDER, folder_name, is_foreign, is_transformers, settings_of
-from ..errors import SurefootError
-from ..measurements.temperatures import CROSS_FIT
-from ..models.checkpoints import OtherClasses, load_bare
-from ..models.class_mapping import with_classes
-from ..models.ensembles import Ensemble
-from ..models.foreign import adapt_found
-from ..models.loading import load_model
-from ..models.model_files import describe, is_model_file
-from ..models.preflight import other_count
+from ..calibration.arguments import CROSS_FIT
+from ..data.arguments import check_data
+from ..data.settings import FOLDER, folder_name, is_foreign, is_model_file, is_transformers, settings_of
+from ..errors import NotFound, SurefootError
+from ..models.arguments import check_returns, check_stem
 from ..models.remote import is_remote_model
 from ..progress import now
 from ..registry import import_file, import_own, takes
-from ..training.runs import Run, load_run
+from ..training.run_files import check_run
 from . import options as flag
 from .calibrated import is_calibrated, read_calibrated_model, weights_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..calibration.calibrators import Calibrator
+    from ..calibration.guarantees import Guarantees
+    from ..data.dataset import Dataset
+    from ..training.runs import Run
 
 logger = logging.getLogger("surefoot")
 WAYS = "a run folder or a model file, or --model with --checkpoint or --pretrained, or --import"
@@ -59,6 +55,8 @@ def find_target(target: Path | None, source: flag.ModelFlags, data_options: dict
     if target is not None and is_calibrated(target):
         return from_calibrated(target, source, data_options)
     found = find_model(target, source, data_options)
+    from ..models.class_mapping import with_classes
+
     data, known = found.data, () if found.run is None else found.run.class_names
     model, lines = with_classes(found.model, data.class_names, data.image_size, data.channels, source.classes, known)
     for line in lines:
@@ -74,11 +72,16 @@ def one_target(targets: list[Path], ensemble: bool) -> Path | None:
         raise SurefootError(f"--ensemble takes two run folders or more, got {len(targets)}.")
     if len(targets) > 1 and not ensemble:
         raise SurefootError(f"One run is expected, got {len(targets)}: give --ensemble to take them as one.")
+    for other in targets[1:]:
+        check_run(other)
     return targets[0] if targets else None
 
 
 def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
     """The predictors of several runs of the same classes as one, on the data of the first."""
+    from ..models.ensembles import Ensemble
+    from ..training.runs import load_run
+
     runs = [load_run(path, allow_code=allow_code) for path in others]
     names = None if first.run is None else first.run.class_names
     for path, run in zip(others, runs, strict=True):
@@ -92,6 +95,22 @@ def with_members(first: Target, others: list[Path], allow_code: bool) -> Target:
 
 def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[str, Any]) -> Target:
     """The one model that the flags name, with its data."""
+    check_source(target, source)
+    normalisation = source.normalisation()
+    if target is not None and is_model(str(target)):
+        return from_name(str(target), None, False, source, data_options, normalisation)
+    if target is not None:
+        return from_run(target, source.data, data_options, source.allow_code)
+    if source.model is not None:
+        model_options = {**normalisation, **flag.given(stem=source.stem)}
+        tag = flag.parse_tag(source.pretrained)
+        return from_name(source.model, source.checkpoint, tag, source, data_options, model_options)
+    assert source.data is not None
+    return from_import(source.import_ or "", source.checkpoint, source.data, data_options, normalisation, source.returns)
+
+
+def check_source(target: Path | None, source: flag.ModelFlags) -> None:
+    """Exactly one way to name a model, and no flag that is for another."""
     check_ways(target, source)
     if source.allow_code and target is None:
         raise SurefootError("--allow-code is for a run folder.")
@@ -102,21 +121,13 @@ def find_model(target: Path | None, source: flag.ModelFlags, data_options: dict[
         if not is_remote_model(str(target or source.model or "")):
             raise SurefootError(f"--{name} is for models that are commands (cmd:) or addresses.")
     normalisation = source.normalisation()
-    if target is not None and is_model(str(target)):
-        return from_name(str(target), None, False, source, data_options, normalisation)
-    if target is not None:
+    if target is not None and not is_model(str(target)):
         if source.returns is not None:
             raise SurefootError("--returns is for models that are files, commands or addresses, and for --import.")
         if normalisation:
             raise SurefootError("--mean and --std are for --model and --import; a run knows its own.")
-        return from_run(target, source.data, data_options, source.allow_code)
-    if source.data is None:
+    if target is None and source.data is None:
         raise SurefootError("--data must be given with --model and --import.")
-    if source.model is not None:
-        model_options = {**normalisation, **flag.given(stem=source.stem)}
-        tag = flag.parse_tag(source.pretrained)
-        return from_name(source.model, source.checkpoint, tag, source, data_options, model_options)
-    return from_import(source.import_ or "", source.checkpoint, source.data, data_options, normalisation, source.returns)
 
 
 def check_ways(target: Path | None, source: flag.ModelFlags) -> None:
@@ -127,6 +138,11 @@ def check_ways(target: Path | None, source: flag.ModelFlags) -> None:
 
 def from_run(target: Path, data: str | None, options: dict[str, Any], allow_code: bool = False) -> Target:
     """The predictor of a run folder, on the data it names or on others."""
+    check_run(target)
+    if data is not None:
+        check_data(data, options.get("root"))
+    from ..training.runs import load_run
+
     run = load_run(target, allow_code=allow_code)
     dataset = data_of_run(run, target, data, options)
     if run.model.num_classes == dataset.num_classes:  # else they are mapped by name, or refused
@@ -156,6 +172,8 @@ def check_classes(run: Run, data: Dataset) -> None:
 
     Names that are quite other ones may mean the same.
     """
+    from ..models.preflight import other_count
+
     if other := other_count(run.model.num_classes, data.num_classes):
         raise SurefootError(f"{other.message} {other.advice}")
     ours, theirs = run.class_names, data.class_names
@@ -169,6 +187,9 @@ def check_classes(run: Run, data: Dataset) -> None:
 
 def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any]) -> Dataset:
     """The data that a run names, or others, with the pixels that its model wants."""
+    from ..data.fetching import local_data
+    from ..data.loading import load_data
+
     section = run.recipe.data or {}
     if data is not None and data != section.get("name"):
         section = {"name": data, "seed": section.get("seed", 0)}
@@ -202,8 +223,17 @@ def from_name(
     complete = is_model(model)
     if checkpoint is None and not pretrained and not complete:
         raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
+    check_stem(source.stem)
+    check_returns(source.returns)
+    check_data(source.data, options.get("root"))
+    if checkpoint is not None and not checkpoint.is_file():
+        raise NotFound("checkpoint", checkpoint)
     if is_foreign(model) and not is_transformers(model):
         return from_program(model, source, options, model_options)
+    from ..data.loading import load_data
+    from ..models.checkpoints import OtherClasses
+    from ..models.loading import load_model
+
     dataset = load_data(source.data, **options, model=settings_of(model, pretrained))
     loaded: Any
     sizes: dict[str, Any] = {"image_size": dataset.image_size, "channels": dataset.channels}
@@ -222,6 +252,12 @@ def from_name(
 
 def from_program(model: str, source: flag.ModelFlags, options: dict[str, Any], model_options: dict[str, Any]) -> Target:
     """A file, a command or an address; what it says of the size of its pictures decides theirs, unless a flag does."""
+    if is_model_file(model) and not Path(model).is_file():
+        raise NotFound("model file", model)
+    from ..data.loading import load_data
+    from ..models.loading import load_model
+    from ..models.model_files import describe
+
     wanted = {} if is_remote_model(model) else describe(model).preprocessing()
     dataset = load_data(source.data, **{**wanted, **options})
     about = {**model_options, **flag.given(returns=source.returns, sends=source.sends, timeout=source.timeout)}
@@ -244,6 +280,16 @@ def from_import(
     returns: str | None = None,
 ) -> Target:
     """A model of one's own, by what it is: a module, an object with predict_proba, a function of pictures, or a maker of it."""
+    check_returns(returns)
+    check_data(data, options.get("root"))
+    if checkpoint is not None and not checkpoint.is_file():
+        raise NotFound("checkpoint", checkpoint)
+    from torch import nn
+
+    from ..data.loading import load_data
+    from ..models.checkpoints import load_bare
+    from ..models.foreign import adapt_found
+
     given = (import_file if target.rpartition(":")[0].endswith(".py") else import_own)("import", target)
     if not is_own_model(given):
         try:
@@ -265,6 +311,8 @@ def from_import(
 
 def is_own_model(given: Any) -> bool:
     """Whether it is a model itself, and not what makes one: a function of pictures cannot be called without them."""
+    from torch import nn
+
     if isinstance(given, type):
         return False
     return isinstance(given, nn.Module) or hasattr(given, "predict_proba") or (takes(1)(given) and not takes(0)(given))

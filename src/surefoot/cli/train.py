@@ -9,14 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
+from ..data.arguments import check_amounts, check_data
 from ..data.fetching import local_data, refuse_remote_model
-from ..errors import SurefootError, UnknownName, shown
+from ..errors import NotFound, SurefootError, UnknownName, shown
 from ..keys import LARGEST as LARGEST_SEED
+from ..models.arguments import check_device, check_stem
+from ..objectives.methods import OBJECTIVES
 from ..registry import code_in, refuse_code
 from ..schemas import defaults_of, parse_value
-from ..training.loop import fit
-from ..training.processes import check_processes, is_first, launch, launched
-from ..training.recipes import NAMED, NOT_TRAINING_OPTIONS, SECTIONS, Recipe, read_recipe, source_of
+from ..training.arguments import NOT_TRAINING_OPTIONS, check_values, training_options
+from ..training.fitting import fit
+from ..training.launching import check_processes, is_first, launch, launched
+from ..training.recipe_files import NAMED, SECTIONS, read_recipe, source_of
 from . import options as flag
 from .main import ARGUMENTS
 
@@ -97,10 +101,16 @@ def train(
             compile=compile,
         ),
     }
+    check_flags(data, objective, checkpoint, reading, fraction, sections["training"], stem, device, processes)
+    if project is not None and tracker is None:
+        raise SurefootError("--project is for --tracker.")
     if allow_code and recipe is None:
         raise SurefootError("--allow-code is for --recipe.")
     base = read_recipe(recipe) if recipe else {}
     composed = compose(base, set or [], names, sections, seed)
+    training_options(composed["training"])
+    from ..training.recipes import Recipe
+
     if set:  # a flag wins over what --set says of the same, and nonsense is still nonsense
         said = compose({}, set, names, {}, None)
         Recipe.check({section: said[section] for section in NAMED} | {key: said[key] for key in said if key not in NAMED})
@@ -109,10 +119,7 @@ def train(
         own = compose({section: {} for section in NAMED}, set or [], names, sections, seed)
         composed["data"] = local_data(source_of(recipe), composed["data"], own["data"])
         refuse_remote_model(source_of(recipe), composed["model"], own["model"])
-    if project is not None and tracker is None:
-        raise SurefootError("--project is for --tracker.")
     checked = Recipe.check(composed)
-    check_processes(processes)
     if processes > 1 and not launched():
         raise typer.Exit(launch(processes, ARGUMENTS))
     told = flag.given(tracker=tracker, project=project)
@@ -129,6 +136,31 @@ def train(
             judged = f"validation accuracy {last['validation_accuracy']:.1%}, ECE {last['validation_ece']:.1%}"
         print(f"{judged}; run written to {output}")
         print(f"next: surefoot audit {output}{' --allow-code' if code_in(checked.objective) else ''}")
+
+
+def check_flags(
+    data: str | None,
+    objective: str | None,
+    checkpoint: Path | None,
+    reading: flag.DataFlags,
+    fraction: float | None,
+    training: Mapping[str, Any],
+    stem: str | None,
+    device: str,
+    processes: int,
+) -> None:
+    """Whatever can be refused before a method, a model or data are looked at."""
+    check_processes(processes)
+    check_device(device)
+    check_stem(stem)
+    check_values(training)
+    check_amounts(**flag.given(fraction=fraction))
+    if objective is not None:
+        OBJECTIVES.check(objective)
+    if data is not None:
+        check_data(data, None if reading.root is None else str(reading.root))
+    if checkpoint is not None and not checkpoint.is_file():
+        raise NotFound("checkpoint", checkpoint)
 
 
 def compose(

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -14,12 +13,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..data.reading import SUFFIXES, read_image, to_tensor
-from ..errors import NotFound, SurefootError
+from ..errors import SurefootError
 from ..imageops.edges import canny, distance_to
 from ..imageops.filters import apply, filter_matrix, fold, gaussian_blur, zoom_matrix
 from ..imageops.tone import grey
 from ..seeds import ImageDraws
 from ..types import Images
+from .arguments import find_photographs
 from .blur import along
 from .digital import SLACK, to_levels
 from .frost_texture import windows
@@ -69,7 +69,6 @@ def plasma(uniform: Tensor, size: int, decay: float) -> Tensor:
 # `frost_photographs` takes real ones from a folder, or from an installed `imagecorruptions`.
 
 
-PACKAGE = "imagecorruptions"
 CHOICE = 5
 _FOLDER: ContextVar[Path | None] = ContextVar("frost", default=None)
 
@@ -98,18 +97,6 @@ def photographs_in_use() -> str | None:
     """The folder that frost is cut from, or None for our own texture."""
     folder = _FOLDER.get()
     return None if folder is None else str(folder)
-
-
-def find_photographs(source: str | Path) -> Path:
-    """The folder of frost photographs that `source` means."""
-    if str(source) == PACKAGE:
-        spec = find_spec(PACKAGE)
-        if spec is None or spec.origin is None:
-            raise SurefootError(f"frost must be a folder or an installed '{PACKAGE}', which is not installed.")
-        return Path(spec.origin).parent / "frost"
-    if not Path(source).is_dir():
-        raise NotFound("folder of frost photographs", source)
-    return Path(source)
 
 
 @lru_cache(maxsize=8)

@@ -17,13 +17,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..data.dataset import Dataset, Split
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, require
 from ..files import LOCK, inside, only_writer, part_of, read_json, remove, replacing, write_json
 from ..progress import progress_bar
 from ..types import Images
+from .arguments import check_copies
 from .engine import GENERATOR, corrupt
 from .families import CORRUPTIONS, NAMES
-from .severities import SCALES, scale_for
+from .severities import scale_for
 from .weather import photographs_in_use
 
 if TYPE_CHECKING:
@@ -82,7 +83,6 @@ def write_sheet(path: str | Path, image: Images, names: tuple[str, ...] = NAMES,
 # `copies.json` comes first and says what the folder holds; a folder that says something else is refused, so nothing is mixed.
 
 
-LAYOUTS = ("arrays", "folders")
 SEVERITIES = (1, 2, 3, 4, 5)
 MANIFEST = "copies.json"
 BATCH = 512
@@ -107,10 +107,7 @@ def write(
     What is there already is kept; a folder with other copies, or with files that are not ours, is refused.
     """
     wanted, folder, images = list(names), Path(output), data.split(split)
-    if layout not in LAYOUTS:
-        raise UnknownName("layout", layout, LAYOUTS)
-    if scale not in (*SCALES, "auto"):
-        raise UnknownName("scale", scale, [*SCALES, "auto"])
+    check_copies(layout, scale)
     for name in wanted:
         for link in name.split("+"):
             CORRUPTIONS.load(link)

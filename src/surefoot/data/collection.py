@@ -15,6 +15,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..files import read_json, read_text
 from ..seeds import generator
 from ..types import Labels
+from .arguments import SPLITS
 from .augmentation import Augmentation
 from .reading import BadImage, read_image
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 # Stratified, disjoint, reproducible splits.
-
-
-SPLITS = ("train", "calibration", "validation", "test")
 
 
 def stratified_split(labels: Labels, shares: dict[str, float], seed: int) -> dict[str, Tensor]:

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, require
 from ..types import Batch, Labels
+from .arguments import check_split
 from .augmentation import Augmentation
-from .collection import SPLITS
 from .reading import check_room
 
 
@@ -89,8 +89,7 @@ class Dataset:
 
     def split(self, name: str) -> Split:
         """The split called `name`."""
-        if name not in SPLITS:
-            raise UnknownName("split", name, SPLITS)
+        check_split(name)
         split: Split = getattr(self, name)
         return split
 

@@ -11,23 +11,8 @@ from urllib.parse import urlsplit
 
 from ..errors import SurefootError
 from ..registry import TRUST
+from .arguments import DOWNLOADED, PACKAGES, has_reader
 from .settings import HUB, MODEL_FILES, TRANSFORMERS
-from .torchvision_sets import PUBLISHED
-
-# Names such as `hfds/NAME`: data that somebody else's package reads, and what must hold for all of them.
-
-
-PACKAGES = {"hfds": "datasets", "hfids": "datasets", "wds": "webdataset", "tfds": "tensorflow_datasets"}
-
-
-def has_reader(name: str) -> bool:
-    """Whether the name begins like one of a reader."""
-    return name.partition("/")[0] in PACKAGES and "/" in name
-
-
-def is_stream(name: str) -> bool:
-    """Whether images come in the reader's order only."""
-    return has_reader(name) and not name.startswith("hfds/")
 
 
 def check_package(name: str) -> None:
@@ -62,7 +47,7 @@ def local_data(source: str, section: Mapping[str, Any], own: Collection[str] = (
     if "root" not in own and isinstance(root, str) and is_remote(root):
         raise SurefootError(f"{source} names a root that is no folder, '{root}': {way(has_flags, '--root')}.")
     refuse_shares(source, section, {"name": "--data", "labels": "--labels", "class_map": "--class-map"}, own, has_flags)
-    decided = not isinstance(name, str) or name not in PUBLISHED or "download" in own
+    decided = not isinstance(name, str) or name not in DOWNLOADED or "download" in own
     return dict(section) if decided else {**section, "download": "name" in own}
 
 

@@ -13,14 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import NotFound, SurefootError, UnknownName, require
-from ..registry import Registry
+from ..errors import SurefootError, require
 from ..types import Labels
+from .arguments import DATASETS, check_amounts, has_reader, is_stream, no_data
 from .arrays import load_npz
 from .choosing import stratified_indices
 from .collection import Arrays, Collection, Shares, assign_splits, files_of, publisher_splits, stratified_split
 from .dataset import Dataset, Split, TensorSplit
-from .fetching import has_reader, is_stream
 from .folders import load_folder, load_labelled_folder, load_listed_files
 from .hugging_face import load_hugging_face
 from .objects import load_object
@@ -30,23 +29,7 @@ from .streaming import Pictures, StreamedSplit, decode_all, readable
 from .timm_sets import load_iterable
 
 logger = logging.getLogger("surefoot")
-MOST_WORKERS = 256
 NOT_RECORDED = ("given", "model", "given_object", "normalised", "channel_order", "audited", "lazy")
-_PUBLISHED = "surefoot.data.torchvision_sets:load_published"
-DATASETS = Registry(
-    "data set",
-    [
-        ("digits", "surefoot.data.arrays:load_digits", "1,797 scanned digits, 32 x 32 RGB, embedded (no download)"),
-        ("mnist", _PUBLISHED, "70,000 handwritten digits, 28 x 28 grey"),
-        ("fashion-mnist", _PUBLISHED, "70,000 pictures of clothes, 28 x 28 grey"),
-        ("cifar10", _PUBLISHED, "60,000 pictures of 10 classes, 32 x 32"),
-        ("cifar100", _PUBLISHED, "60,000 pictures of 100 classes, 32 x 32"),
-        ("svhn", _PUBLISHED, "99,289 house numbers, 32 x 32"),
-        ("oxford-pets", _PUBLISHED, "7,349 pictures of 37 breeds of cats and dogs"),
-        ("food101", _PUBLISHED, "101,000 pictures of 101 dishes"),
-        ("flowers102", _PUBLISHED, "8,189 pictures of 102 flowers"),
-    ],
-)
 
 
 def load_data(
@@ -94,10 +77,7 @@ def load_data(
         >>> data.image_size, len(data.class_names)
         ((32, 32), 10)
     """
-    require(0 < fraction <= 1, "fraction", "above 0 and at most 1", fraction)
-    require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
-    require(workers is None or 0 <= workers <= MOST_WORKERS, "workers", f"0 to {MOST_WORKERS}", workers)
-    require(0 <= memory_gib < math.inf, "memory_gib", "at least 0", memory_gib)
+    check_amounts(fraction, max_images, workers, memory_gib)
     if isinstance(name, Dataset):
         return name
     given_object = None if isinstance(name, str | os.PathLike) else name
@@ -193,12 +173,7 @@ def open_collection(name: str, root: str | None, download: bool, labels: str | N
     if path.is_dir():
         listed = Path(labels) if labels else path / "labels.csv"
         return load_labelled_folder(path, listed, class_map) if labels or listed.is_file() else load_folder(path, class_map)
-    if path.exists():
-        raise SurefootError(f"'{path}' is neither a folder nor a .npz or .csv file.")
-    if len(Path(name).parts) > 1 or root:
-        raise NotFound("data folder", path)
-    beside = [child.name for child in sorted(Path().iterdir()) if child.is_dir()]
-    raise UnknownName("data set or folder", name, [*DATASETS.names, *beside])
+    raise no_data(name, root)
 
 
 def empty_classes(collection: Collection) -> list[str]:

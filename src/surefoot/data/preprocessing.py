@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from ..errors import SurefootError, UnknownName, require
-from ..limits import check_limit
+from ..errors import SurefootError, require
+from .arguments import check_resizing, check_size
 from .reading import to_tensor
 from .settings import ModelSettings
 
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Size = tuple[int, int]
-INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
 CROP_MODES = ("center", "squash")
-SMALLEST = 2  # px, below which there is no picture
 TINY = 64  # images of one size up to this side are left as they are
 
 
@@ -34,9 +32,7 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         require(min(self.image_size) >= 1, "image_size", "positive", self.image_size)
-        require(0 < self.crop_pct <= 1, "crop_pct", "above 0 and at most 1", self.crop_pct)
-        if self.interpolation not in INTERPOLATIONS:
-            raise UnknownName("interpolation", self.interpolation, INTERPOLATIONS)
+        check_resizing(self.crop_pct, self.interpolation)
         if self.crop_mode not in CROP_MODES:  # timm's "border", which six of its weights have
             raise SurefootError(f"The model wants its images in crop mode '{self.crop_mode}', which is not supported.")
 
@@ -82,11 +78,8 @@ def choose_preprocessing(
     follow the model's own settings.
     """
     size: tuple[int, int] | None = (image_size, image_size) if isinstance(image_size, int) else image_size
-    if size is not None:
-        require(min(size) >= SMALLEST, "image_size", f"at least {SMALLEST}", image_size)
-        check_limit("SUREFOOT_MAX_PIXELS", "image_size asks for pixels:", math.prod(size))
-    if interpolation is not None and interpolation not in INTERPOLATIONS:
-        raise UnknownName("interpolation", interpolation, INTERPOLATIONS)
+    check_size(image_size)
+    check_resizing(crop_pct, interpolation)
     said = crop_pct is not None or interpolation is not None
     if size is None and native is not None and not said and (settings is None or min(native) <= TINY):
         return None

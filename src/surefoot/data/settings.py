@@ -216,3 +216,8 @@ def cannot_fetch(name: str, error: Exception, pretrained: bool | str = False) ->
     reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     weights = f" with its weights '{pretrained}'" if isinstance(pretrained, str) else " with its weights" if pretrained else ""
     return SurefootError(f"'{name}'{weights} could not be fetched: {reason}.")
+
+
+def is_model_file(name: str) -> bool:
+    """Whether a name is that of a file with a model in it."""
+    return name.lower().endswith(MODEL_FILES)

@@ -1,5 +1,7 @@
 """Why a model is robust or not: measurements of its logits, features and loss surface.
 
+Names are imported when they are first used.
+
 >>> import torch
 >>> import surefoot as sf
 >>> model = torch.nn.Flatten()  # three pixels that are the logits
@@ -8,83 +10,203 @@
 tensor([0.5000])
 """
 
-from ._margins import ClassShapes, LogitStatistics, class_shapes, hyperplane_distances, logit_statistics, margins
-from ._sensitivity import (
-    CurvatureBounds,
-    MarginRatio,
-    NoiseStability,
-    Sensitivity,
-    curvature_bounds,
-    margin_ratio,
-    noise_stability,
-    noisy_correct,
-    sensitivity,
-)
-from .bounds import (
-    ClassSeparation,
-    MappingBound,
-    class_separation,
-    divergence_bound,
-    jensen_shannon_divergence,
-    mapping_bound,
-    separation_bound,
-)
-from .centres import (
-    CentreCorrelations,
-    CentreStability,
-    NeuralCollapse,
-    centre_correlations,
-    centre_stability,
-    class_centres,
-    class_means,
-    confidence_correlation,
-    neural_collapse,
-)
-from .certificates import Certificates, certify
-from .complexity import MarginTerm, SpectralComplexity, margin_term, spectral_complexity
-from .cones import (
-    BiasDependence,
-    ConeIndex,
-    ConfidenceAngles,
-    bias_dependence,
-    cone_index,
-    confidence_angles,
-    stepped_cone_index,
-)
-from .curvature import (
-    AccuracyByCurvature,
-    Curvature,
-    CurvatureByCount,
-    CurvatureSpread,
-    LossLandscape,
-    accuracy_by_curvature,
-    curvature_by_count,
-    curvature_spread,
-    hessian_curvature,
-    input_curvature,
-    loss_landscape,
-)
-from .features import (
-    AttackPath,
-    FeatureDisplacement,
-    FeatureStatistics,
-    RepresentationStatistics,
-    SuccessByBin,
-    attack_path,
-    feature_displacement,
-    feature_statistics,
-    observed_features,
-    representation_statistics,
-    success_by_bin,
-)
-from .fisher import FisherSpectrum, Trace, fisher_spectrum, fisher_trace, sampled_fisher_trace
-from .hessian import Eigenvalues, LossChange, exact_hessian_trace, hessian_eigenvalues, hessian_trace, loss_change_bound
-from .layers import LayerProjection, block_features, layer_projection, main_blocks, pca, tsne
-from .lipschitz import LocalLipschitz, RadiusEstimates, local_lipschitz, logit_radius, radius_estimates, robustness_radius
-from .minimum_loss import MinimumLoss, class_targets, minimum_loss_points
-from .planes import LossField, RepresentationPlane, far_features, far_regions, loss_field, plane_snapshots, representation_plane
-from .probes import LinearProbe, fit_probe, linear_probe, probe_features
-from .scale_transformation import scale_transformed
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+if TYPE_CHECKING:
+    from ._margins import ClassShapes, LogitStatistics, class_shapes, hyperplane_distances, logit_statistics, margins
+    from ._sensitivity import (
+        CurvatureBounds,
+        MarginRatio,
+        NoiseStability,
+        Sensitivity,
+        curvature_bounds,
+        margin_ratio,
+        noise_stability,
+        noisy_correct,
+        sensitivity,
+    )
+    from .bounds import (
+        ClassSeparation,
+        MappingBound,
+        class_separation,
+        divergence_bound,
+        jensen_shannon_divergence,
+        mapping_bound,
+        separation_bound,
+    )
+    from .centres import (
+        CentreCorrelations,
+        CentreStability,
+        NeuralCollapse,
+        centre_correlations,
+        centre_stability,
+        class_centres,
+        class_means,
+        confidence_correlation,
+        neural_collapse,
+    )
+    from .certificates import Certificates, certify
+    from .complexity import MarginTerm, SpectralComplexity, margin_term, spectral_complexity
+    from .cones import (
+        BiasDependence,
+        ConeIndex,
+        ConfidenceAngles,
+        bias_dependence,
+        cone_index,
+        confidence_angles,
+        stepped_cone_index,
+    )
+    from .curvature import (
+        AccuracyByCurvature,
+        Curvature,
+        CurvatureByCount,
+        CurvatureSpread,
+        LossLandscape,
+        accuracy_by_curvature,
+        curvature_by_count,
+        curvature_spread,
+        hessian_curvature,
+        input_curvature,
+        loss_landscape,
+    )
+    from .features import (
+        AttackPath,
+        FeatureDisplacement,
+        FeatureStatistics,
+        RepresentationStatistics,
+        SuccessByBin,
+        attack_path,
+        feature_displacement,
+        feature_statistics,
+        observed_features,
+        representation_statistics,
+        success_by_bin,
+    )
+    from .fisher import FisherSpectrum, Trace, fisher_spectrum, fisher_trace, sampled_fisher_trace
+    from .hessian import Eigenvalues, LossChange, exact_hessian_trace, hessian_eigenvalues, hessian_trace, loss_change_bound
+    from .layers import LayerProjection, block_features, layer_projection, main_blocks, pca, tsne
+    from .lipschitz import LocalLipschitz, RadiusEstimates, local_lipschitz, logit_radius, radius_estimates, robustness_radius
+    from .minimum_loss import MinimumLoss, class_targets, minimum_loss_points
+    from .planes import (
+        LossField,
+        RepresentationPlane,
+        far_features,
+        far_regions,
+        loss_field,
+        plane_snapshots,
+        representation_plane,
+    )
+    from .probes import LinearProbe, fit_probe, linear_probe, probe_features
+    from .scale_transformation import scale_transformed
+
+_HOME = {
+    "ClassShapes": "._margins",
+    "LogitStatistics": "._margins",
+    "class_shapes": "._margins",
+    "hyperplane_distances": "._margins",
+    "logit_statistics": "._margins",
+    "margins": "._margins",
+    "CurvatureBounds": "._sensitivity",
+    "MarginRatio": "._sensitivity",
+    "NoiseStability": "._sensitivity",
+    "Sensitivity": "._sensitivity",
+    "curvature_bounds": "._sensitivity",
+    "margin_ratio": "._sensitivity",
+    "noise_stability": "._sensitivity",
+    "noisy_correct": "._sensitivity",
+    "sensitivity": "._sensitivity",
+    "ClassSeparation": ".bounds",
+    "MappingBound": ".bounds",
+    "class_separation": ".bounds",
+    "divergence_bound": ".bounds",
+    "jensen_shannon_divergence": ".bounds",
+    "mapping_bound": ".bounds",
+    "separation_bound": ".bounds",
+    "CentreCorrelations": ".centres",
+    "CentreStability": ".centres",
+    "NeuralCollapse": ".centres",
+    "centre_correlations": ".centres",
+    "centre_stability": ".centres",
+    "class_centres": ".centres",
+    "class_means": ".centres",
+    "confidence_correlation": ".centres",
+    "neural_collapse": ".centres",
+    "Certificates": ".certificates",
+    "certify": ".certificates",
+    "MarginTerm": ".complexity",
+    "SpectralComplexity": ".complexity",
+    "margin_term": ".complexity",
+    "spectral_complexity": ".complexity",
+    "BiasDependence": ".cones",
+    "ConeIndex": ".cones",
+    "ConfidenceAngles": ".cones",
+    "bias_dependence": ".cones",
+    "cone_index": ".cones",
+    "confidence_angles": ".cones",
+    "stepped_cone_index": ".cones",
+    "AccuracyByCurvature": ".curvature",
+    "Curvature": ".curvature",
+    "CurvatureByCount": ".curvature",
+    "CurvatureSpread": ".curvature",
+    "LossLandscape": ".curvature",
+    "accuracy_by_curvature": ".curvature",
+    "curvature_by_count": ".curvature",
+    "curvature_spread": ".curvature",
+    "hessian_curvature": ".curvature",
+    "input_curvature": ".curvature",
+    "loss_landscape": ".curvature",
+    "AttackPath": ".features",
+    "FeatureDisplacement": ".features",
+    "FeatureStatistics": ".features",
+    "RepresentationStatistics": ".features",
+    "SuccessByBin": ".features",
+    "attack_path": ".features",
+    "feature_displacement": ".features",
+    "feature_statistics": ".features",
+    "observed_features": ".features",
+    "representation_statistics": ".features",
+    "success_by_bin": ".features",
+    "FisherSpectrum": ".fisher",
+    "Trace": ".fisher",
+    "fisher_spectrum": ".fisher",
+    "fisher_trace": ".fisher",
+    "sampled_fisher_trace": ".fisher",
+    "Eigenvalues": ".hessian",
+    "LossChange": ".hessian",
+    "exact_hessian_trace": ".hessian",
+    "hessian_eigenvalues": ".hessian",
+    "hessian_trace": ".hessian",
+    "loss_change_bound": ".hessian",
+    "LayerProjection": ".layers",
+    "block_features": ".layers",
+    "layer_projection": ".layers",
+    "main_blocks": ".layers",
+    "pca": ".layers",
+    "tsne": ".layers",
+    "LocalLipschitz": ".lipschitz",
+    "RadiusEstimates": ".lipschitz",
+    "local_lipschitz": ".lipschitz",
+    "logit_radius": ".lipschitz",
+    "radius_estimates": ".lipschitz",
+    "robustness_radius": ".lipschitz",
+    "MinimumLoss": ".minimum_loss",
+    "class_targets": ".minimum_loss",
+    "minimum_loss_points": ".minimum_loss",
+    "LossField": ".planes",
+    "RepresentationPlane": ".planes",
+    "far_features": ".planes",
+    "far_regions": ".planes",
+    "loss_field": ".planes",
+    "plane_snapshots": ".planes",
+    "representation_plane": ".planes",
+    "LinearProbe": ".probes",
+    "fit_probe": ".probes",
+    "linear_probe": ".probes",
+    "probe_features": ".probes",
+    "scale_transformed": ".scale_transformation",
+}
 
 __all__ = [
     "AccuracyByCurvature",
@@ -192,3 +314,13 @@ __all__ = [
     "success_by_bin",
     "tsne",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _HOME:
+        return getattr(_import_module(_HOME[name], __name__), name)
+    raise AttributeError(f"module 'surefoot.geometry' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,6 +13,7 @@ from ..errors import require
 from ..models.observing import evaluating
 from ..seeds import derive
 from ..types import Images, Labels, check_labels, finite_logits
+from .arguments import check_certifying
 from .evaluation import prepared_batch, slices
 
 BLOCK = 32  # draws at a time for one image, whatever the batch size, so that batches do not change the noise
@@ -70,10 +71,7 @@ def certify(
     n = 100,000. The certificate is for g, not for the model itself. Noise is drawn by (seed, index of the image, block of
     draws) and not clipped.
     """
-    require(std > 0, "std", "positive", std)
-    require(n0 >= 1, "n0", "at least 1", n0)
-    require(n >= 1, "n", "at least 1", n)
-    require(0 < alpha < 1, "alpha", "between 0 and 1", alpha)
+    check_certifying(std, n0, n, alpha)
     images, labels = prepared_batch(model, images, labels)
     indices = torch.arange(len(images)) if indices is None else indices
     require(indices.shape == labels.shape, "indices", f"one for each of {len(images)} images", tuple(indices.shape))

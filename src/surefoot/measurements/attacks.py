@@ -16,7 +16,8 @@ from ..attacks.auto_attack import AutoAttack
 from ..attacks.evaluation import CurvePoint, evaluate, unchanged
 from ..attacks.gradient_masking import masking_signs
 from ..attacks.gradients import gives_gradients
-from ..attacks.presets import ATTACKS, WITHOUT_GRADIENT, budget_of, find_attack
+from ..attacks.presets import budget_of, find_attack
+from ..attacks.table import ATTACKS, WITHOUT_GRADIENT
 from ..calibration.bootstrap import mean_estimate, share_estimate
 from ..errors import SurefootError, require
 from ..geometry.features import feature_statistics

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ..calibration.arguments import CROSS_FIT
 from ..calibration.calibrators import Calibrated
 from ..corruptions.published import ArrayCopies, FolderCopies
 from ..data.choosing import chosen_rows, indices_of, taken
@@ -27,7 +28,7 @@ from ..training.recipes import Recipe
 from ..training.runs import Run
 from ..types import Batch, Images, Labels, Logits, Outputs, Predictions
 from .promises import Promises, fit_promises
-from .temperatures import CROSS_FIT, Source, choose_temperatures
+from .temperatures import Source, choose_temperatures
 
 T = TypeVar("T")
 

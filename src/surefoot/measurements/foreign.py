@@ -18,8 +18,9 @@ from ..files import write_tensors
 from ..geometry.features import observed_features
 from ..intervals import Estimate
 from ..models.observing import NoHead
+from ..ood.arguments import MADE
 from ..ood.detectors import NAMES, OF_LOGITS, Detector, fit_known, head_in
-from ..ood.foreign import MADE, ForeignSet, foreign_sets
+from ..ood.foreign import ForeignSet, foreign_sets
 from ..ood.known import BANK, Known, load_known
 from ..ood.separating import Ledger, Separation, best_of, least_foreign, separation
 from ..types import Features, Logits, Predictions

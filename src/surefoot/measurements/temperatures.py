@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..calibration.arguments import CROSS_FIT
 from ..calibration.scoring import Scores, scores
 from ..calibration.temperature import Temperature, cross_fit_temperature, divided, fit_temperature
-from ..data.collection import SPLITS
+from ..data.arguments import SPLITS
 from ..data.dataset import Dataset
 from ..errors import SurefootError, UnknownName
 from ..intervals import Estimate
 from ..types import Predictions
-
-CROSS_FIT = "cross-fit"
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..calibration.arguments import TUNING
 from ..calibration.bootstrap import resampled_sums, share_estimate
-from ..calibration.disjoint import TUNING, halves, ids_in, uniform_by_image
+from ..calibration.disjoint import halves, ids_in, uniform_by_image
 from ..calibration.risk import Outcomes, confidences_by_block, tested, why_not
 from ..types import Estimate, Predictions
 

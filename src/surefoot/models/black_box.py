@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from ..errors import SurefootError, UnknownName, require
 from ..seeds import generator
 from ..types import Images, Logits
+from .arguments import check_returns
 from .classifier import per_channel
 
 Run = Callable[[Any], Any]  # an array or tensor of pictures to an array of scores
-RETURNS = ("logits", "probabilities")
 LAYOUTS = {  # how pictures are handed over
     "first": "count x channels x height x width",
     "last": "count x height x width x channels",
@@ -63,8 +63,7 @@ class BlackBox(nn.Module):
         for what, given, known in (("layout", layout, list(LAYOUTS)), ("kind of array", takes, KINDS)):
             if given not in known:
                 raise UnknownName(what, given, known)
-        if returns not in (None, *RETURNS):
-            raise UnknownName("kind of scores", returns, RETURNS)
+        check_returns(returns)
         self.run, self.layout, self.takes = run, layout, takes
         self.channels, self.image_size, self.num_classes = channels, image_size, num_classes
         self.identity, self.class_names = identity or identity_of(run), tuple(class_names)

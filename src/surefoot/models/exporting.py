@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +18,11 @@ from torch import Tensor, nn
 from ..errors import SurefootError, UnknownName, require
 from ..files import replacing, write_json
 from ..types import Images, Logits, check_images
+from .arguments import QUANTISED, SUFFIXES, check_installed
 from .observing import evaluating
 
-SUFFIXES = {"onnx": ".onnx", "torch": ".pt2"}
 INPUT, OUTPUTS = "images", ("probabilities", "logits")
 TOLERANCE = 1e-4  # of the largest logit
-NEEDED = ("onnx", "onnxscript", "onnxruntime")
-QUANTISED = ("int8",)
 AGREEMENT = 0.9  # share of images that a quantised file must put into the model's class
 CALIBRATED_AT_ONCE = 16
 ROUNDING = 1e-6  # by how much logits may differ where an output of yes or no may turn
@@ -164,12 +161,6 @@ def quantised(content: bytes, calibration: Images, about: dict[str, Any]) -> byt
     onnx.helper.set_model_props(proto, {name: json.dumps(value) for name, value in about.items()})
     whole: bytes = proto.SerializeToString()
     return whole
-
-
-def check_installed() -> None:
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise SurefootError(f"Export to ONNX needs {' and '.join(missing)}: pip install 'surefoot[onnx]'")
 
 
 def standing_alone(module: nn.Module) -> nn.Module:

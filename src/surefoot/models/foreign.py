@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, require
 from ..types import Images, Logits
-from .black_box import RETURNS, from_function
+from .arguments import check_returns
+from .black_box import from_function
 from .classifier import Classifier, per_channel
 
 # Modules of any ending, for measurements that need logits alone.
@@ -108,10 +109,9 @@ def adapt(
         require(given is None, str(given), "left out for a module", options.get(str(given)))
         if size is None:
             raise SurefootError("image_size must be given for a module, which is run once to find its last layer.")
+        check_returns(returns)
         if returns in (None, "logits"):
             return Classifier(model, mean, std, size, channels)
-        if returns != "probabilities":
-            raise UnknownName("kind of scores", returns, RETURNS)
         return Normalised(model, mean, std, channels, returns="probabilities")
     if returns is None and not hasattr(model, "predict_proba"):
         raise SurefootError("returns must be given for a function: 'logits' or 'probabilities'.")

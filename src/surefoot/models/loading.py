@@ -11,14 +11,15 @@ import torch
 from torch import nn
 
 from ..data.settings import FOLDER, ModelSettings, folder_name, is_foreign, is_transformers, settings_of, weights_tag
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, require
 from ..seeds import global_seed
+from .arguments import check_stem
 from .black_box import BlackBox
 from .building import MODELS, build_module, change_head, has_fixed_size, outline_of
 from .checkpoints import load_checkpoint
 from .classifier import Classifier, per_channel
 from .remote import Asked, is_remote_model
-from .stems import SMALL, STEMS, fitting_arguments, shrink_stem
+from .stems import SMALL, fitting_arguments, shrink_stem
 
 __all__ = ["MODELS", "load_model"]
 
@@ -97,8 +98,7 @@ def load_model(
     pretrained = given["pretrained"] = True if folder and checkpoint is None else pretrained
     given["name"] = name
     source = {key: plain(value) for key, value in given.items()}
-    if stem not in STEMS:
-        raise UnknownName("stem", stem, STEMS)
+    check_stem(stem)
     if data is not None:
         if num_classes is None and data.num_classes < 2:
             raise SurefootError("The data have one class, and a classifier needs at least two (one folder for each).")

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..data.settings import MODEL_FILES
 from ..errors import NotFound, SurefootError
 from ..types import Images, Logits
 from .black_box import BlackBox, in_pieces
@@ -273,8 +272,3 @@ def fitting(inner: Any, channels: int, size: tuple[int, int]) -> Any:
                 continue
             return in_pieces(lambda part: scores_of(inner(part)), batch)
     return inner  # it says itself what it cannot take
-
-
-def is_model_file(name: str) -> bool:
-    """Whether a name is that of a file with a model in it."""
-    return name.lower().endswith(MODEL_FILES)

@@ -15,7 +15,6 @@ SMALL = 64  # the shorter side, in pixels, up to which a stem is changed
 TINY = 32
 GRID = 8  # the number of patches along a side that a vision transformer should have
 WINDOW = 4
-STEMS = ("auto", "imagenet", "enlarge")
 
 
 def fitting_arguments(outline: nn.Module, size: tuple[int, int]) -> dict[str, Any]:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..registry import Own, Registry
-from .base import Objective
+
+if TYPE_CHECKING:
+    from .base import Objective
+
+
+def is_objective(target: Any) -> bool:
+    from .base import Objective
+
+    return isinstance(target, type) and issubclass(target, Objective)
+
 
 OBJECTIVES = Registry(
     "objective",
@@ -42,10 +51,7 @@ OBJECTIVES = Registry(
         ("adversarial", "surefoot.objectives.adversarial:AdversarialTraining", "The worst image near each, by PGD"),
         ("trades", "surefoot.objectives.adversarial:TRADES", "Agreement with the worst image near each"),
     ],
-    Own(
-        "a subclass of surefoot.objectives.Objective",
-        lambda target: isinstance(target, type) and issubclass(target, Objective),
-    ),
+    Own("a subclass of surefoot.objectives.Objective", is_objective),
     "surefoot.objectives",
 )
 

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import torch
 from torch import Tensor
 
-from ..data.collection import SPLITS
+from ..data.arguments import SPLITS
 from ..data.dataset import Dataset, TensorSplit
 from ..data.reading import read_image
 from ..errors import SurefootError

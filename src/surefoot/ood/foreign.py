@@ -15,28 +15,27 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..data.arguments import DATASETS
 from ..data.arrays import digits_file
 from ..data.choosing import choose
 from ..data.collection import Arrays, Files, Source, files_of, publisher_splits
 from ..data.dataset import Dataset, Split, TensorSplit, whole
-from ..data.fetching import has_reader, is_stream
 from ..data.folders import image_files
-from ..data.loading import DATASETS, open_collection
+from ..data.loading import open_collection
 from ..data.preprocessing import Preprocessing
 from ..data.reading import read_image, to_tensor
 from ..data.streaming import Pictures, StreamedSplit
-from ..errors import NotFound, SurefootError, UnknownName, require
+from ..errors import SurefootError, require
 from ..seeds import generator
 from ..types import Batch, check_images
+from .arguments import MADE, check_pictures, told
 
-MADE = ("photographs", "noise-uniform", "noise-gaussian", "patches")
 NEAR = ("patches",)
 LEVEL, DEVIATION = 0.5, 0.25  # of Gaussian noise, clipped to [0, 1]
 GRID = 4  # patches along each side
 BLOCK = 64  # pictures drawn by one generator, so that a picture does not depend on how many there are
 MOST = 1000  # pictures that are made
 JPEG = (".jpg", ".jpeg")
-PREFIXES = ("near", "far")
 Size = tuple[int, int]
 
 
@@ -97,12 +96,6 @@ def name_of(source: str) -> str:
     return f"{'near' if near else 'far'}:{name}" if near is not None else name
 
 
-def told(name: str) -> tuple[bool | None, str]:
-    """Whether a name says near or far, and the name without that."""
-    prefix, colon, rest = str(name).partition(":")
-    return (prefix == "near", rest) if colon and prefix in PREFIXES else (None, str(name))
-
-
 def open_set(name: str, source: Any, data: Dataset, split: str, near: bool | None, seed: int) -> ForeignSet:
     """A set from what the user gave."""
     if isinstance(source, str) and source in MADE:
@@ -140,8 +133,7 @@ def opened_set(name: str, source: str, size: Size, reading: Mapping[str, Any]) -
 
     `reading` is how the known pictures are read: root, crop_pct, interpolation.
     """
-    if is_stream(source) or has_reader(source):
-        raise SurefootError(f"foreign '{source}' must be a published data set, a folder or a .npz file.")
+    check_pictures(source)
     path = Path(source)
     class_names: tuple[str, ...] = ()
     pictures: Source
@@ -157,12 +149,8 @@ def opened_set(name: str, source: str, size: Size, reading: Mapping[str, Any]) -
         own = publisher_splits(collection.given)
         indices = own.get("test", torch.arange(len(collection.labels)))
         pictures, class_names = collection.source, collection.class_names
-    elif path.exists():
-        raise SurefootError(f"foreign '{path}' is neither a folder nor a .npz file.")
-    elif len(path.parts) > 1:
-        raise NotFound("foreign pictures", path)
     else:
-        raise UnknownName("set of foreign pictures", source, [*MADE, *DATASETS.names])
+        raise SurefootError(f"foreign '{path}' is neither a folder nor a .npz file.")
     native = pictures.common_size()
     options = {key: reading[key] for key in ("crop_pct", "interpolation") if reading.get(key) is not None}
     wanted = None if native == size and isinstance(pictures, Arrays) else Preprocessing(size, **options)

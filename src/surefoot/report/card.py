@@ -13,6 +13,7 @@ from ..auditing.naming import Number, check_audit, numbers_in
 from ..errors import NotFound, SurefootError, require
 from ..files import only_writer, read_json, write_json, write_text
 from ..metrics import SHARE, of_path
+from ..training.run_files import CALIBRATION, GUARANTEES, HISTORY, OBJECTIVE, RECIPE, WEIGHTS, check_run
 
 if TYPE_CHECKING:
     from ..training.runs import Run
@@ -34,14 +35,15 @@ def write_card(
     Where the data lie is left out of the recipe. `name` is the run's folder if not given. What was pushed is read by
     `sf.load_run("hf://owner/name")`.
     """
-    from ..training.runs import CALIBRATION, GUARANTEES, HISTORY, OBJECTIVE, RECIPE, WEIGHTS, copy_folder, load_run
-
     folder = Path(run)
+    name = card_name(folder, name)
+    require(license is None or WORD.fullmatch(license) is not None, "license", "a name of the hub, such as apache-2.0", license)
+    check_run(folder)
+    from ..training.runs import copy_folder, load_run
+
     loaded = load_run(folder, allow_code=allow_code)
     if loaded.recipe.model is None:
         raise SurefootError(f"The model of '{folder}' came from Python and has no name, so that nobody could read it back.")
-    name = card_name(folder, name)
-    require(license is None or WORD.fullmatch(license) is not None, "license", "a name of the hub, such as apache-2.0", license)
     audit, numbers = read_numbers(folder)
     with only_writer(output):
         target = copy_folder(loaded, output)

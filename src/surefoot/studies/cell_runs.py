@@ -17,8 +17,10 @@ from ..errors import SurefootError
 from ..files import inside, write_text
 from ..lifelines import for_child
 from ..models.classifier import Classifier
-from ..training.recipes import Recipe, read_recipe
-from ..training.runs import RECIPE, OtherRun, Run
+from ..training.recipe_files import read_recipe
+from ..training.recipes import Recipe
+from ..training.run_files import RECIPE
+from ..training.runs import OtherRun, Run
 from .cells import PLACE, digest, identity
 
 

@@ -11,16 +11,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..data.loading import DATASETS, load_data
+from ..data.arguments import DATASETS
+from ..data.loading import load_data
 from ..errors import SurefootError, UnknownName
 from ..measurements.registry import VERSIONS, check_measure, default_options
 from ..models.loading import load_model
 from ..objectives.methods import load_method
 from ..schemas import defaults_of
-from ..training.loop import fit
-from ..training.recipes import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS, Recipe
+from ..training.arguments import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS
+from ..training.fitting import fit
+from ..training.recipes import Recipe
 from .engines import Measure
-from .schema import AXES, Figure, Study
+from .schema import ALSO, AXES, Figure, Study
 
 PLACE = ("root", "workers", "memory_gib", "download")  # where the data are and how they are read, not what they are
 FIRST_DEFAULTS: dict[str, dict[str, Any]] = {  # that have changed since; names keep to them
@@ -162,7 +164,6 @@ def needs_root(study: Study) -> bool:
 
 
 SHORT = {"ce": "cross-entropy", "ls": "label-smoothing"}  # as people call them
-ALSO = {"objective": "method", "objectives": "method", "methods": "method", "models": "model", "seeds": "seed"}
 
 
 def only(cells: list[Cell], wanted: Mapping[str, Iterable[str]]) -> list[Cell]:

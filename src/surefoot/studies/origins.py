@@ -10,9 +10,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from ..corruptions.arguments import find_photographs
 from ..corruptions.families import NAMES
 from ..corruptions.published import ArrayCopies, FolderCopies, open_copies
-from ..corruptions.weather import find_photographs
 from ..errors import SurefootError
 from ..measurements.corruptions import GENERATED
 from ..measurements.registry import check_measure

@@ -35,14 +35,18 @@ def read_study(name: str, scale: str, changes: Mapping[str, Any] | None = None, 
 
     Only with `allow_code` may a file that did not come with the package name code to run, and data and models to fetch.
     """
-    if scale not in SCALES:
-        raise UnknownName("scale", scale, SCALES)
+    check_scale(scale)
     if allow_code and is_shipped(name):
         raise SurefootError(f"allow_code (--allow-code) is for a study file of one's own, and '{name}' came with the package.")
     content = at_scale(read_file(name, allow_code=allow_code), scale)
     if not (allow_code or is_shipped(name)):
         content = without_fetching(f"Study '{name}'", content)
     return check_study(name, {**content, **(changes or {})})
+
+
+def check_scale(scale: str) -> None:
+    if scale not in SCALES:
+        raise UnknownName("scale", scale, SCALES)
 
 
 def is_shipped(name: str) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NotFound, SurefootError
 from ..files import inside, read_json, write_json, write_text
 from ..plain import plain
-from .cells import Cell, whole
 from .engines import Measure
+
+if TYPE_CHECKING:
+    from .cells import Cell
 
 CELLS, POINTS = "cells", "points"
 Record = dict[str, Any]
@@ -36,6 +38,8 @@ class Results:
 
     def measured(self, cell: Cell) -> dict[str, Metrics]:
         """Every measurement that is finished, by its label; what was done under other defaults than today's does not count."""
+        from .cells import whole
+
         record = self.read(cell.name)
         if not record.get("measurements") or not agree(record["recipe"], plain(whole(cell.recipe, cell.trained))):
             return {}

@@ -15,6 +15,7 @@ from ..objectives.methods import OBJECTIVES
 from ..schemas import check_keys
 
 AXES = ("data", "model", "fraction", "method")
+ALSO = {"objective": "method", "objectives": "method", "methods": "method", "models": "model", "seeds": "seed"}
 MOST_SEEDS = 1000  # more are a slip
 Section = str | dict[str, Any]
 

@@ -9,7 +9,7 @@ from ..data.loading import load_data
 from ..measurements.corruptions import GENERATED
 from ..measurements.registry import default_options
 from ..schemas import defaults_of
-from ..training.recipes import NOT_DATA_OPTIONS
+from ..training.arguments import NOT_DATA_OPTIONS
 from .cells import PLACE, Cell, changed, strip
 from .origins import KIND, origin_words
 from .results import Results

@@ -23,7 +23,7 @@ import torch
 from ..auditing.passes import measure as measured
 from ..corruptions.published import open_copies
 from ..corruptions.weather import frost_photographs
-from ..data.collection import SPLITS
+from ..data.arguments import SPLITS
 from ..data.dataset import Dataset
 from ..errors import SurefootError
 from ..measurements.context import Context

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from ..errors import SurefootError, UnknownName, require
-
-OPTIMISERS = ("sgd", "adam", "adamw")
-SCHEDULES = ("cosine", "step", "constant")
+from ..errors import SurefootError, require
+from .arguments import check_values
 
 
 def build_optimiser(
@@ -27,11 +24,8 @@ def build_optimiser(
     """SGD, Adam or AdamW over everything that learns; norms and biases may be left out of weight decay."""
     from timm.optim import create_optimizer_v2
 
-    if optimiser not in OPTIMISERS:
-        raise UnknownName("optimiser", optimiser, OPTIMISERS)
-    require(0 < learning_rate < math.inf, "learning_rate", "positive and finite", learning_rate)
-    require(0 <= momentum < 1, "momentum", "at least 0 and below 1", momentum)
-    require(0 <= weight_decay < math.inf, "weight_decay", "at least 0", weight_decay)
+    rates = {"learning_rate": learning_rate, "momentum": momentum, "weight_decay": weight_decay}
+    check_values({"optimiser": optimiser, **rates})
     name, options = optimiser, {}
     if optimiser == "sgd":
         require(not nesterov or momentum > 0, "momentum", "positive for nesterov", momentum)
@@ -59,8 +53,7 @@ def build_schedule(
     """
     from timm.scheduler import CosineLRScheduler, MultiStepLRScheduler
 
-    if schedule not in SCHEDULES:
-        raise UnknownName("schedule", schedule, SCHEDULES)
+    check_values({"schedule": schedule, "decay_rate": decay_rate})
     require(0 <= warmup_epochs <= epochs, "warmup_epochs", f"from 0 to epochs = {epochs}", warmup_epochs)
     warmup = warmup_epochs * steps
     rate = optimiser.param_groups[0]["lr"]
@@ -69,7 +62,6 @@ def build_schedule(
     if schedule == "cosine" and falling > 1:  # a single update has the full rate, of which timm would warn
         return CosineLRScheduler(optimiser, falling, warmup_prefix=True, **options)
     milestones = decay_milestones(epochs, decay_epochs) if schedule == "step" else []
-    require(0 < decay_rate <= 1, "decay_rate", "above 0 and at most 1", decay_rate)
     drops = [epoch * steps + 1 for epoch in milestones]  # timm compares with the update after this one
     return MultiStepLRScheduler(optimiser, drops, decay_rate, warmup_prefix=False, **options)
 

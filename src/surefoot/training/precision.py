@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import UnknownName
+from .arguments import check_values
 
-PRECISIONS = ("auto", "float32", "bf16", "fp16")
 NAMES = {"float32": "no", "bf16": "bf16", "fp16": "fp16"}  # accelerate's
 
 
 def choose_precision(precision: str, device: torch.device) -> tuple[str, str]:
     """The format, and why. "auto" takes bf16 or fp16 only where the hardware has units for it."""
-    if precision not in PRECISIONS:
-        raise UnknownName("precision", precision, PRECISIONS)
+    check_values({"precision": precision})
     if precision != "auto":
         return precision, "as given"
     if device.type == "cpu":

@@ -12,33 +12,28 @@ from typing import TYPE_CHECKING, Any
 import torch
 import yaml
 
+from ..data.arguments import SPLITS
 from ..data.augmentation import Augmentation
-from ..data.collection import SPLITS
 from ..data.dataset import Dataset
 from ..data.fetching import local_data, refuse_remote_model
 from ..data.loading import load_data
 from ..data.settings import ModelSettings, settings_of, weights_tag
-from ..errors import NotFound, SurefootError, require, shown
-from ..files import read_text
+from ..errors import SurefootError, require, shown
 from ..keys import LARGEST as LARGEST_SEED
 from ..models.classifier import Classifier
 from ..models.loading import load_model
 from ..objectives.base import Objective
 from ..objectives.methods import OBJECTIVES, build_objective, load_method
 from ..registry import refuse_code
-from ..schemas import check_keys, check_options, load_yaml, schema_of
+from ..schemas import check_keys, check_options
 from ..version import VERSION
+from .arguments import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, training_options
+from .recipe_files import NAMED, SECTIONS, read_recipe, source_of
 
 if TYPE_CHECKING:
     from .runs import Run
 
 Section = dict[str, Any]
-NAMED = ("data", "model", "objective")
-SECTIONS = (*NAMED, "augmentation", "training", "seed", "fingerprint", "surefoot")
-NOT_MODEL_OPTIONS = ("name", "data", "returns", "timeout", "retries", "sends")  # the last of models that are not trained
-NOT_DATA_OPTIONS = ("name", "model", "normalised", "channel_order")  # those of objects, which no file can hold
-ENVIRONMENT = ("device", "tracker", "project", "output", "overwrite", "progress")  # where and how a run is made, not what it is
-NOT_TRAINING_OPTIONS = ("model", "objective", "data", "augmentation", "seed", *ENVIRONMENT)
 
 
 @dataclass(frozen=True)
@@ -150,7 +145,7 @@ class Recipe:
 
         `environment` is device, tracker, project, output, overwrite and progress.
         """
-        from .loop import fit
+        from .fitting import fit
 
         data = self.load_data()
         model, objective = model or self.build_model(data), self.build_objective()
@@ -169,39 +164,6 @@ def fingerprint(model: Classifier, data: Dataset) -> str:
     shapes = [(key, tuple(value.shape)) for key, value in model.state_dict().items()]
     splits = [(len(data.split(name)), getattr(data.split(name), "labels", torch.empty(0)).tolist()) for name in SPLITS]
     return blake2b(repr((shapes, splits, data.class_names, data.image_size)).encode(), digest_size=8).hexdigest()
-
-
-def source_of(path: str | Path) -> str:
-    """A recipe file in the words of an error."""
-    return f"Recipe '{path}'"
-
-
-def read_recipe(path: str | Path) -> dict[str, Any]:
-    """The mapping in a recipe file, unchecked: its names must not be used before `refuse_code` has seen them."""
-    if not Path(path).is_file():
-        raise NotFound("recipe", path)
-    try:
-        content = load_yaml(read_text("recipe", path))
-    except SurefootError:
-        raise
-    except ValueError as error:
-        raise SurefootError(f"Recipe '{path}' is not valid YAML: {error}.") from error
-    if not isinstance(content, dict):
-        raise SurefootError(f"Recipe '{path}' must be a mapping of sections.")
-    return content
-
-
-def training_option_names() -> list[str]:
-    from .loop import fit
-
-    return list(schema_of(fit, NOT_TRAINING_OPTIONS).model_fields)
-
-
-def training_options(given: Mapping[str, Any]) -> Section:
-    """Training options with the defaults of `fit`."""
-    from .loop import fit
-
-    return check_options("training", fit, given, NOT_TRAINING_OPTIONS)
 
 
 def _named(section: str, given: Mapping[str, Any]) -> Section | None:

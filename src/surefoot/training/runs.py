@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..calibration.calibrators import Calibrator, load_calibrator
 from ..calibration.guarantees import Answers, Guarantees, load_guarantees
 from ..data.settings import HUB, TORCHVISION, tagged_name
-from ..errors import NotFound, SurefootError, require, shown
+from ..errors import SurefootError, require, shown
 from ..files import (
     LOCK,
     PART,
@@ -41,13 +41,13 @@ from ..schemas import check_keys
 from ..types import Images
 from .checkpointing import BEST, STATE, Epoch, clear_state, state_files
 from .hub import PREFIX, fetched
-from .recipes import NAMED, Recipe, read_recipe
+from .recipe_files import NAMED, read_recipe
+from .recipes import Recipe
+from .run_files import CALIBRATION, GUARANTEES, HISTORY, OBJECTIVE, RECIPE, WEIGHTS, check_run
 from .trackers import FOLDER as TRACKED
 from .trackers import RUN as TRACKED_RUN
 
 logger = logging.getLogger("surefoot")
-RECIPE, HISTORY, WEIGHTS, OBJECTIVE = "recipe.yaml", "history.jsonl", "model.safetensors", "objective.safetensors"
-CALIBRATION, GUARANTEES = "calibration.safetensors", "guarantees.safetensors"
 AUDIT, AUDIT_DATA = ("audit.json", "report.html"), "audit-data"
 SIZES = ("num_classes", "channels", "image_size", "resize_to", "class_names", "recipe")  # that the weights carry
 HOW = ("data.download",)  # how the data come here, not what a run is
@@ -207,12 +207,7 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
     if isinstance(folder, str) and folder.startswith(PREFIX):
         folder = fetched(folder, [RECIPE, HISTORY, WEIGHTS, OBJECTIVE, CALIBRATION, GUARANTEES])
     folder = Path(folder)
-    if not folder.is_dir():
-        raise NotFound("run folder", folder)
-    if not (folder / RECIPE).is_file():
-        raise SurefootError(f"'{folder}' is not a run folder: it has no {RECIPE}.")
-    if not (folder / WEIGHTS).is_file() and (folder / "state").is_dir():
-        raise SurefootError(f"The run in '{folder}' is not finished; the command that started it goes on with it.")
+    check_run(folder)
     recipe, sizes = Recipe.read(folder / RECIPE, allow_code=allow_code), read_sizes(folder / WEIGHTS)
     if sizes.pop("recipe", own := key_of(read_recipe(folder / RECIPE), data=False)) != own:  # older runs do not say it
         raise SurefootError(f"The weights in '{folder}' are not of its {RECIPE}: another recipe made them, or it was changed.")

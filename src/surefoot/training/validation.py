@@ -7,34 +7,13 @@ from torch import nn
 
 from ..calibration.bins import reliability
 from ..data.dataset import Dataset
-from ..errors import NotFiniteScores, SurefootError, UnknownName, require
+from ..errors import NotFiniteScores, SurefootError
 from ..models.classifier import Classifier, predict
 from .checkpointing import Epoch, Progress
 
-KEEP = ("last", "best")
-MOST_EPOCHS = 1_000_000
 
-
-def check_arguments(
-    model: Classifier,
-    data: Dataset,
-    epochs: int,
-    batch_size: int,
-    accumulation: int,
-    ema_decay: float | None,
-    patience: int | None,
-    keep: str,
-    clip_norm: float | None,
-) -> None:
-    """Refuse what cannot work, before anything is written."""
-    require(1 <= epochs <= MOST_EPOCHS, "epochs", f"1 to {MOST_EPOCHS:,}", epochs)
-    require(batch_size >= 2, "batch_size", "at least 2", batch_size)
-    require(accumulation >= 1, "accumulation", "at least 1", accumulation)
-    require(ema_decay is None or 0 < ema_decay < 1, "ema_decay", "above 0 and below 1", ema_decay)
-    require(patience is None or patience >= 1, "patience", "at least 1", patience)
-    require(clip_norm is None or clip_norm > 0, "clip_norm", "positive", clip_norm)
-    if keep not in KEEP:
-        raise UnknownName("keep", keep, KEEP)
+def check_fitting(model: Classifier, data: Dataset, patience: int | None, keep: str) -> None:
+    """Refuse a model and data that do not go together so, before anything is written."""
     if model.num_classes != data.num_classes:
         raise SurefootError(f"The model has {model.num_classes} classes and the data {data.num_classes}.")
     if len(data.train) < 2:
