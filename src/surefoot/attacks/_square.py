@@ -81,18 +81,20 @@ def search(
     start, each = (stripes, 2 + channels) if ball.norm == "linf" else (tiles, 5 + channels)
     points = new = start(source(rows), images, ball.eps)
     smallest = torch.full((len(rows),), torch.inf, dtype=images.dtype, device=images.device)
-    tried, block = Tried(images, again=is_randomised(model)), images
+    tried, block, sides = Tried(images, again=is_randomised(model)), images, list[int]()
     for query in range(queries + 1):
         asked: Rows = slice(None)
         if query:
             place = (query - 1) % BLOCK
             if place == 0:
+                shares = (share_at(number, queries, p, rescale) for number in range(query - 1, query - 1 + BLOCK))
+                sides = [side_of(share, height, width, ball.norm) for share in shares]
                 block = uniform(source(rows), (len(rows), BLOCK, each), images, f"queries from {query}")
-            side = side_of(share_at(query - 1, queries, p, rescale), height, width, ball.norm)
+                block = numbered(block, images, sides) if ball.norm == "linf" else block
             if ball.norm == "linf":
-                asked, new = recolour(block[:, place], images, points, ball.eps, side, tried)
+                asked, new = recolour(block[:, place], images, points, ball.eps, sides[place], tried)
             else:
-                new = reshape(block[:, place], images, points, ball.eps, side)
+                new = reshape(block[:, place], images, points, ball.eps, sides[place])
         if not len(new):
             continue
         logits = model(new)
@@ -152,23 +154,30 @@ class Tried:
         squares = 0 if again or channels > MOST_CHANNELS else height * width * 2**channels
         self.known = torch.zeros(len(images), squares, dtype=torch.bool, device=images.device)
 
-    def ask(self, places: Tensor, colours: Tensor, side: int) -> Tensor:
+    def ask(self, squares: Tensor, side: int) -> Tensor:
         """Which of these squares, one for each image, are new; they are known from now on."""
         if not self.known.shape[1]:
-            return torch.ones_like(places, dtype=torch.bool)
+            return torch.ones_like(squares, dtype=torch.bool)
         if side != self.side:
             self.known.zero_()
             self.side = side
-        powers = 2 ** torch.arange(colours.shape[1], device=colours.device)
-        keys = (places * 2 ** colours.shape[1] + (colours * powers).sum(1))[:, None]
-        new = ~self.known.gather(1, keys).squeeze(1)
-        self.known.scatter_(1, keys, True)
+        new = ~self.known.gather(1, squares[:, None]).squeeze(1)
+        self.known.scatter_(1, squares[:, None], True)
         return new
 
     def forget(self, asked: Rows, moved: Tensor) -> None:
         """Some of the images that were asked about have another point now."""
         if self.known.shape[1] and bool(moved.any()):
             self.known[torch.arange(len(self.known), device=moved.device)[asked][moved]] = False
+
+
+def numbered(block: Tensor, images: Images, sides: list[int]) -> Tensor:
+    """The squares of a block of queries as whole numbers, images x queries: a bit for each channel, above them the place."""
+    channels, height, width = images.shape[1:]
+    spread = block.new_tensor([(height - side + 1, width - side + 1) for side in sides])
+    top, begin = (block[..., :2] * spread).long().unbind(2)
+    bits = (block[..., 2:] >= 0.5) * 2 ** torch.arange(channels, device=block.device)
+    return (top * width + begin << channels) + bits.sum(2)
 
 
 @lru_cache(maxsize=64)
@@ -179,18 +188,17 @@ def pixels(channels: int, height: int, width: int, side: int) -> Tensor:
     return (first + steps[:, None] * width + steps).flatten()
 
 
-def recolour(numbers: Tensor, images: Images, points: Images, eps: float, side: int, tried: Tried) -> tuple[Rows, Images]:
-    """A square at the bound that the numbers choose for each channel, and the images that have to be asked about."""
+def recolour(squares: Tensor, images: Images, points: Images, eps: float, side: int, tried: Tried) -> tuple[Rows, Images]:
+    """A square at the bound that its bits choose for each channel, and the images that have to be asked about."""
     channels, height, width = images.shape[1:]
-    top, begin = corners(numbers[:, :2], images, side)
-    places = top * width + begin
-    where = places[:, None] + pixels(channels, height, width, side).to(images.device)
-    signs = signs_of(numbers[:, 2:]).repeat_interleave(side * side, 1)
+    where = (squares >> channels)[:, None] + pixels(channels, height, width, side).to(images.device)
+    up = (squares[:, None] >> torch.arange(channels, device=images.device)) & 1
+    signs = (2 * up - 1).to(images).repeat_interleave(side * side, 1)
     flat = images.flatten(1).gather(1, where).add_(signs, alpha=eps).clamp_(0, 1)
     if tried.again:
         return slice(None), points.flatten(1).scatter(1, where, flat).view_as(points)
     changes = (flat != points.flatten(1).gather(1, where)).any(1)
-    asked = (tried.ask(places, numbers[:, 2:] >= 0.5, side) & changes).nonzero().flatten()
+    asked = (tried.ask(squares, side) & changes).nonzero().flatten()
     return asked, points[asked].flatten(1).scatter_(1, where[asked], flat[asked]).view(-1, channels, height, width)
 
 
