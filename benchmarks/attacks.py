@@ -135,6 +135,9 @@ def parity(
         ("fast-strong", quick.robust_accuracy, took),
     ):
         print(f"  {name:12} robust {robust:6.1%} {seconds:8.1f} s  {seconds / theirs:5.2f}x")
+    missed = (left != quick.attacked.correct) & quick.clean.correct
+    gap = 100 * (quick.robust_accuracy - float(left.float().mean()))
+    print(f"  fast-strong leaves {gap:.1f} points more than ours, and differs at {missed.nonzero().flatten().tolist()}")
     print(f"  parts of ours: {found.share_of_parts}")
     print(f"  only they broke {(left & ~standing).nonzero().flatten().tolist()}, ", end="")
     print(f"only we broke {(~left & standing).nonzero().flatten().tolist()}")

@@ -186,7 +186,8 @@ def test_the_broken_leave_the_batch():
         found = evaluate(watched, images, labels, lambda m, x, y, a=attack, o=options: a(m, x, y, 0.03, **o))
         survivors = int((~found.broken).sum())
         assert 0 < survivors < 24
-        assert watched.sizes[-2] == survivors  # the last pass is over what was found
+        last = watched.sizes[-2]  # the one after it is over what was found
+        assert 0 < last <= survivors if attack is square else last == survivors  # Square asks only what it does not know
         assert found.queries == sum(watched.sizes) - 2 * 24
         assert found.queries_per_image == found.queries / 24
 

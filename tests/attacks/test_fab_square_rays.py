@@ -108,6 +108,36 @@ def test_first_patterns_use_the_whole_budget():
     assert (tiles(draws, images, 0.1) - images).flatten(1).norm(dim=1).tolist() == pytest.approx([0.1] * 3, rel=1e-5)
 
 
+@pytest.mark.parametrize(("channels", "side"), [(1, 3), (3, 6), (5, 4)])
+def test_what_is_known_is_not_asked(channels, side):
+    """The same points as of a model that says it is randomised, and is asked every time."""
+
+    class Watched(nn.Module):
+        def __init__(self, randomised):
+            super().__init__()
+            self.randomised, self.seen = randomised, []
+            torch.manual_seed(0)
+            self.net = nn.Sequential(nn.Flatten(), nn.Linear(channels * side**2, 16), nn.Tanh(), nn.Linear(16, 3))
+
+        def forward(self, images):
+            self.seen += images.flatten(1).tolist()
+            return self.net(images)
+
+    images = torch.rand(16, channels, side, side, generator=generator(2))
+    careful, plain = Watched(False), Watched(True)
+    with torch.no_grad():
+        middle = plain.net(images).mean(0)
+        for net in (careful, plain):
+            net.net[3].bias -= middle  # boundaries are near
+    labels = plain.net(images).argmax(1)
+    found = [square(net, images, labels, 0.02, queries=400) for net in (careful, plain)]
+    assert torch.equal(*found)
+    broken = (found[0] != images).flatten(1).any(1)
+    assert 0 < int(broken.sum()) < 16
+    assert set(map(tuple, careful.seen)) == set(map(tuple, plain.seen))
+    assert len(careful.seen) < {1: 0.2, 3: 0.9, 5: 1}[channels] * len(plain.seen)
+
+
 def test_a_query_in_l2_moves_the_budget():
     """The change stays as long as the budget, and outside both squares it keeps its direction."""
     images = torch.full((1, 2, 9, 9), 0.5, dtype=torch.float64)

@@ -121,7 +121,7 @@ class Ascent:
     def begin(cls, ball: Ball, rows: Tensor, images: Images, points: Images, gradient: Tensor, loss: Tensor) -> Any:
         size = torch.full((len(rows), 1, 1, 1), cls.first_step(ball), dtype=points.dtype, device=points.device)
         rises, halved = torch.zeros_like(loss), torch.zeros_like(loss, dtype=torch.bool)
-        known = (points, points, gradient, loss, points.clone(), gradient.clone(), loss.clone())
+        known = (points, points, gradient, loss, points.clone(), gradient.clone(), loss)
         return cls(rows, images, *known, size, rises, loss.clone(), halved)
 
     @staticmethod
@@ -146,7 +146,9 @@ class Ascent:
         self.rises += loss > self.loss
         self.gradient, self.loss = gradient, loss
         better = loss > self.best_loss
-        self.best[better], self.best_gradient[better] = self.points[better], gradient[better]
+        chosen = better[:, None, None, None]
+        self.best = torch.where(chosen, self.points, self.best)
+        self.best_gradient = torch.where(chosen, gradient, self.best_gradient)
         self.best_loss = torch.maximum(self.best_loss, loss)
 
     def check(self, ball: Ball, number: int, iterations: int, rho: float) -> None:
@@ -192,13 +194,13 @@ def ascend(
     counts: bool = True,
 ) -> Images:
     """Climb from these points for so many iterations, and give the best points; what breaks leaves, if it `counts`."""
-    gradient, logits = input_gradient(model, points, partial(aim, rows), eot)
-    state = kind.begin(ball, rows, left.images[rows], points, gradient, aim(rows, logits))
+    gradient, logits, loss = input_gradient(model, points, partial(aim, rows), eot)
+    state = kind.begin(ball, rows, left.images[rows], points, gradient, loss)
     for number in range(iterations + 1):
         if number:
             state.move(ball, number)
-            gradient, logits = input_gradient(model, state.points, partial(aim, state.rows), eot)
-            state.look(gradient, aim(state.rows, logits))
+            gradient, logits, loss = input_gradient(model, state.points, partial(aim, state.rows), eot)
+            state.look(gradient, loss)
         if counts and bool((broken := left.wrong(logits, state.rows)).any()):
             left.leave(state.rows[broken], state.points[broken])
             state.keep(~broken)

@@ -59,28 +59,29 @@ def fab(
 
 def approach(model: nn.Module, left: Standing, ball: Ball, points: Images, targets: Labels, iterations: int) -> None:
     """One run towards a class for each image that stands."""
-    rows = left.rows
+    rows, images = left.rows, left.images[left.rows]
+    pairs = torch.stack([targets, left.labels], 1)[rows]
     for _ in range(iterations):
-        images = left.images[rows]
 
-        def ahead(logits: Logits, rows: Tensor = rows) -> Tensor:
+        def ahead(logits: Logits, pairs: Tensor = pairs) -> Tensor:
             """By how much the target is ahead of the label: 0 at the boundary."""
-            pair = torch.stack([targets[rows], left.labels[rows]], 1)
-            difference: Tensor = logits.gather(1, pair).diff(dim=1).squeeze(1).neg()
-            return difference
+            target, label = logits.gather(1, pairs).unbind(1)
+            return target - label
 
-        slopes, logits = input_gradient(model, points, ahead)
-        points = step(points, images, slopes, ahead(logits), ball)
+        slopes, _, values = input_gradient(model, points, ahead)
+        points = step(points, images, slopes, values, ball)
         with torch.no_grad():
-            wrong = left.wrong(model(points), rows)
-        if bool(wrong.any()):
-            broken = wrong & ball.contains(points, images)
+            wrong = model(points).argmax(1) != pairs[:, 1]
+        if not bool(wrong.any()):
+            continue
+        broken = wrong & ball.contains(points, images)
+        back = torch.where(wrong, BACKWARD, 1.0).to(points)[:, None, None, None]
+        if bool(broken.any()):
             left.leave(rows[broken], points[broken])
-            back = images + BACKWARD * (points - images)
-            points = torch.where(wrong[:, None, None, None], back, points)[~broken]
-            rows = rows[~broken]
+            rows, images, pairs, points, back = (part[~broken] for part in (rows, images, pairs, points, back))
             if not len(rows):
                 return
+        points = torch.lerp(images, points, back)
 
 
 def step(points: Images, images: Images, slopes: Tensor, values: Tensor, ball: Ball) -> Images:

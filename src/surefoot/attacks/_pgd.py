@@ -29,7 +29,7 @@ def fgsm(model: nn.Module, images: Images, labels: Labels, eps: float = 8 / 255)
 
     with untouched(model):
         warn_if_randomised(model, "use pgd with eot=10")
-        gradient, _ = input_gradient(model, images.clone(), measure)
+        gradient, _, _ = input_gradient(model, images.clone(), measure)
         return (images + eps * ball.steepest(gradient)).clamp_(0, 1)
 
 
@@ -178,7 +178,7 @@ def climb(
     rows, anchors = torch.arange(len(images), device=images.device), ball.anchors(images)
     chosen: Rows = slice(None)  # all, until an image is left behind
     for _ in range(steps if len(images) else 0):
-        gradient, logits = input_gradient(model, points, partial(measure, chosen), eot)
+        gradient, logits, _ = input_gradient(model, points, partial(measure, chosen), eot)
         if wrong is not None and bool((left := wrong(chosen, logits)).any()):
             ended[rows] = points
             rows, points, gradient = rows[~left], points[~left], gradient[~left]

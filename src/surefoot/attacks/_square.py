@@ -10,15 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import UnknownName, require
-from ..models.classifier import logit_margins
+from ..models.classifier import margins_of
 from ..types import Images, Labels
-from .gradients import warn_if_randomised
-from .norms import Ball, Source, lengths, sources, uniform
+from .gradients import is_randomised, warn_if_randomised
+from .norms import Ball, Rows, Source, lengths, sources, uniform
 from .standing import Standing, standing
 
 HALVINGS = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)  # queries of 10,000 after which the square's share is halved
 BLOCK = 250  # queries that are drawn at a time
 NORMS = ("linf", "l2")
+MOST_CHANNELS = 4  # of pictures whose squares are remembered: there are 2 ** channels for each place
 TINY = 1e-12
 
 
@@ -39,7 +40,8 @@ def square(
 
     Each query changes a random square, and stays if the margin got smaller. The square's share of the picture begins at `p`
     and is halved as published for 10,000 queries, or for fewer in proportion; without `rescale` at the published numbers, as
-    AutoAttack does. Draws belong to the image.
+    AutoAttack does. Draws belong to the image. A query whose answer is known, since its square changes nothing or was tried at
+    the same point before, counts, but the model is not asked, unless it says that it is randomised.
     """
     ball = Ball(norm, eps)
     if norm not in NORMS:
@@ -74,26 +76,39 @@ def search(
 ) -> None:
     """The first pattern, and then a square for each query, on the images that stand."""
     rows, images = left.rows, left.images[left.rows]
+    labels = left.labels[rows]
     channels, height, width = images.shape[1:]
-    start, propose, each = (stripes, recolour, 2 + channels) if ball.norm == "linf" else (tiles, reshape, 5 + channels)
-    points = start(source(rows), images, ball.eps)
+    start, each = (stripes, 2 + channels) if ball.norm == "linf" else (tiles, 5 + channels)
+    points = new = start(source(rows), images, ball.eps)
     smallest = torch.full((len(rows),), torch.inf, dtype=images.dtype, device=images.device)
-    block = images
+    tried, block, sides = Tried(images, again=is_randomised(model)), images, list[int]()
     for query in range(queries + 1):
-        new = points
+        asked: Rows = slice(None)
         if query:
             place = (query - 1) % BLOCK
             if place == 0:
+                shares = (share_at(number, queries, p, rescale) for number in range(query - 1, query - 1 + BLOCK))
+                sides = [side_of(share, height, width, ball.norm) for share in shares]
                 block = uniform(source(rows), (len(rows), BLOCK, each), images, f"queries from {query}")
-            side = side_of(share_at(query - 1, queries, p, rescale), height, width, ball.norm)
-            new = propose(block[:, place], images, points, ball.eps, side)
+                block = numbered(block, images, sides) if ball.norm == "linf" else block
+            if ball.norm == "linf":
+                asked, new = recolour(block[:, place], images, points, ball.eps, sides[place], tried)
+            else:
+                new = reshape(block[:, place], images, points, ball.eps, sides[place])
+        if not len(new):
+            continue
         logits = model(new)
-        margins, broken = logit_margins(logits, left.labels[rows]).to(smallest), left.wrong(logits, rows)
-        points = torch.where((margins < smallest)[:, None, None, None], new, points)
-        smallest = torch.minimum(smallest, margins)
+        margins, broken = margins_of(logits, labels[asked]).to(smallest), logits.argmax(1) != labels[asked]
+        better = margins < smallest[asked]
+        points[asked] = torch.where(better[:, None, None, None], new, points[asked])
+        smallest[asked] = torch.minimum(smallest[asked], margins)
+        tried.forget(asked, better)
         if bool(broken.any()):
-            left.leave(rows[broken], new[broken])
-            rows, images, points, smallest, block = (part[~broken] for part in (rows, images, points, smallest, block))
+            left.leave(rows[asked][broken], new[broken])
+            stays = torch.ones_like(rows, dtype=torch.bool)
+            stays[asked] = ~broken
+            rows, labels, images, points = rows[stays], labels[stays], images[stays], points[stays]
+            smallest, block, tried.known = smallest[stays], block[stays], tried.known[stays]
             if not len(rows):
                 return
 
@@ -127,11 +142,64 @@ def stripes(source: Source, images: Images, eps: float) -> Images:
     return (images + eps * signs_of(uniform(source, (count, channels, 1, width), images, "stripes"))).clamp_(0, 1)
 
 
-def recolour(numbers: Tensor, images: Images, points: Images, eps: float, side: int) -> Images:
-    """A square at the bound that the numbers choose for each channel."""
-    top, begin = corners(numbers[:, :2], images, side)
-    flat = (images + eps * signs_of(numbers[:, 2:])[:, :, None, None]).clamp_(0, 1)
-    return torch.where(inside(top, begin, images, side), flat, points)
+class Tried:
+    """Which squares a model was asked about since a point last changed; it would say the same `again`, unless it is randomised.
+
+    `known` is images x (places x colours), of squares of one side: empty where nothing is remembered.
+    """
+
+    def __init__(self, images: Images, again: bool) -> None:
+        channels, height, width = images.shape[1:]
+        self.again, self.side = again, 0
+        squares = 0 if again or channels > MOST_CHANNELS else height * width * 2**channels
+        self.known = torch.zeros(len(images), squares, dtype=torch.bool, device=images.device)
+
+    def ask(self, squares: Tensor, side: int) -> Tensor:
+        """Which of these squares, one for each image, are new; they are known from now on."""
+        if not self.known.shape[1]:
+            return torch.ones_like(squares, dtype=torch.bool)
+        if side != self.side:
+            self.known.zero_()
+            self.side = side
+        new = ~self.known.gather(1, squares[:, None]).squeeze(1)
+        self.known.scatter_(1, squares[:, None], True)
+        return new
+
+    def forget(self, asked: Rows, moved: Tensor) -> None:
+        """Some of the images that were asked about have another point now."""
+        if self.known.shape[1] and bool(moved.any()):
+            self.known[torch.arange(len(self.known), device=moved.device)[asked][moved]] = False
+
+
+def numbered(block: Tensor, images: Images, sides: list[int]) -> Tensor:
+    """The squares of a block of queries as whole numbers, images x queries: a bit for each channel, above them the place."""
+    channels, height, width = images.shape[1:]
+    spread = block.new_tensor([(height - side + 1, width - side + 1) for side in sides])
+    top, begin = (block[..., :2] * spread).long().unbind(2)
+    bits = (block[..., 2:] >= 0.5) * 2 ** torch.arange(channels, device=block.device)
+    return (top * width + begin << channels) + bits.sum(2)
+
+
+@lru_cache(maxsize=64)
+def pixels(channels: int, height: int, width: int, side: int) -> Tensor:
+    """The pixels of the first square of a flattened picture, channel by channel."""
+    steps = torch.arange(side)
+    first = torch.arange(channels)[:, None, None] * height * width
+    return (first + steps[:, None] * width + steps).flatten()
+
+
+def recolour(squares: Tensor, images: Images, points: Images, eps: float, side: int, tried: Tried) -> tuple[Rows, Images]:
+    """A square at the bound that its bits choose for each channel, and the images that have to be asked about."""
+    channels, height, width = images.shape[1:]
+    where = (squares >> channels)[:, None] + pixels(channels, height, width, side).to(images.device)
+    up = (squares[:, None] >> torch.arange(channels, device=images.device)) & 1
+    signs = (2 * up - 1).to(images).repeat_interleave(side * side, 1)
+    flat = images.flatten(1).gather(1, where).add_(signs, alpha=eps).clamp_(0, 1)
+    if tried.again:
+        return slice(None), points.flatten(1).scatter(1, where, flat).view_as(points)
+    changes = (flat != points.flatten(1).gather(1, where)).any(1)
+    asked = (tried.ask(squares, side) & changes).nonzero().flatten()
+    return asked, points[asked].flatten(1).scatter_(1, where[asked], flat[asked]).view(-1, channels, height, width)
 
 
 # L2: the budget of one square moves to another, where it is added as a pattern of two bumps of opposite sign.

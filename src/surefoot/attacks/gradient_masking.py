@@ -129,7 +129,7 @@ def without_gradient(model: nn.Module, images: Images, labels: Labels, batch_siz
                 return F.cross_entropy(logits, right.long(), reduction="none")
 
             try:
-                gradient, _ = one_gradient(model, points.detach().clone().requires_grad_(), measure)
+                gradient, _, _ = one_gradient(model, points.detach().clone().requires_grad_(), measure)
             except NoGradient:
                 count += len(points)
             else:

@@ -104,30 +104,32 @@ def gives_gradients(model: nn.Module, images: Images) -> bool:
     return True
 
 
-def input_gradient(model: nn.Module, points: Images, measure: Loss, eot: int = 1) -> tuple[Tensor, Logits]:
-    """The gradient of the summed loss, which keeps images apart, and the logits: both means over `eot` draws of the model."""
+def input_gradient(model: nn.Module, points: Images, measure: Loss, eot: int = 1) -> tuple[Tensor, Logits, Tensor]:
+    """The gradient of the summed loss, which keeps images apart, the logits, means over `eot` draws both, and the loss."""
     points = points.detach().requires_grad_()
-    gradient, mean_logits = one_gradient(model, points, measure)
+    gradient, mean_logits, loss = one_gradient(model, points, measure)
     for _ in range(eot - 1):
-        more, logits = one_gradient(model, points, measure)
+        more, logits, _ = one_gradient(model, points, measure)
         gradient, mean_logits = gradient + more, mean_logits + logits
     if eot > 1:
         gradient, mean_logits = gradient / eot, mean_logits / eot
+        loss = measure(mean_logits)
     if gradient.device.type == "cpu":  # elsewhere looking at it would make the device wait
         check_gradient(model, points, gradient)
-    return gradient, mean_logits
+    return gradient, mean_logits, loss
 
 
-def one_gradient(model: nn.Module, points: Images, measure: Loss) -> tuple[Tensor, Logits]:
-    """Gradient and logits of a single draw."""
+def one_gradient(model: nn.Module, points: Images, measure: Loss) -> tuple[Tensor, Logits, Tensor]:
+    """Gradient, logits and loss of a single draw."""
     with torch.enable_grad():
         logits = model(points)
         require(logits.ndim == 2, "the model's output", "images x classes", tuple(logits.shape))
-        total = measure(logits).sum()
+        loss = measure(logits)
+        total = loss.sum()
     slope = torch.autograd.grad(total, points, allow_unused=True)[0] if total.requires_grad else None
     if slope is None:
         raise NoGradient(model)
-    return slope, logits.detach()
+    return slope, logits.detach(), loss.detach()
 
 
 def check_gradient(model: nn.Module, points: Images, gradient: Tensor) -> None:

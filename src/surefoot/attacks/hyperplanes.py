@@ -40,11 +40,11 @@ def water_level(weights: Tensor, caps: Tensor, wanted: Tensor) -> Tensor:
     caps are met in groups: a few, where sorting all pixels would cost more.
     """
     level = torch.zeros_like(wanted)
-    highest = caps.amax(1)
+    highest, filled = caps.amax(1), weights * caps
     for _ in range(weights.shape[1] + 1):
         free = caps > level[:, None]
         slope = (weights * free).sum(1)
-        full = (weights * caps).masked_fill(free, 0).sum(1)
+        full = filled.masked_fill(free, 0).sum(1)
         higher = torch.where(slope > 0, (wanted - full) / slope.clamp_min(torch.finfo(slope.dtype).tiny), highest)
         higher = torch.minimum(torch.maximum(higher, level), highest)
         done = bool((higher <= level * (1 + 1e-6)).all())  # but for rounding

@@ -184,7 +184,7 @@ def attack_path(
                 with torch.no_grad():
                     seen.append(observed(model, head, points))
                 if step < steps:
-                    gradient, _ = input_gradient(model, points, losses(labels[part]))
+                    gradient, _, _ = input_gradient(model, points, losses(labels[part]))
                     points = ball.step(points, gradient, size, anchors)
             features.append(torch.stack([outputs.features for outputs in seen]))
             predicted.append(torch.stack([outputs.logits.argmax(1) for outputs in seen]))

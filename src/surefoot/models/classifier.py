@@ -19,7 +19,12 @@ from .observing import evaluating, find_head, observed
 
 def logit_margins(logits: Logits, labels: Labels) -> Tensor:
     """gamma(x) = f_y(x) - max over j != y of f_j(x)  (macs Eq. 3); of equal rivals the first, which alone gets a gradient."""
-    labels = check_labels(labels, logits.shape[1], len(logits)).unsqueeze(1)
+    return margins_of(logits, check_labels(labels, logits.shape[1], len(logits)))
+
+
+def margins_of(logits: Logits, labels: Labels) -> Tensor:
+    """The same for labels that were checked before."""
+    labels = labels.unsqueeze(1)
     others = logits.scatter(1, labels, -torch.inf).max(1).values
     return logits.gather(1, labels).squeeze(1) - others
 
