@@ -24,7 +24,7 @@ demo: $(READY) ## Train two models on digits, audit both, compare them, write th
 	$(BIN)/surefoot demo --output surefoot-demo --overwrite
 
 test: $(READY) ## The whole suite
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 40
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 40
 
 check: $(READY) ## Lint, format and types
 	$(BIN)/ruff check .

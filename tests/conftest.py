@@ -26,6 +26,14 @@ def seeded() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[None]:
+    """What this process writes need not survive a power cut: no waiting for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def digits() -> Dataset:
     return sf.load_data("digits")

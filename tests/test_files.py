@@ -128,3 +128,12 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
     remove(tmp_path / "real")
     remove(tmp_path / "nothing")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    calls, replace = [], os.replace
+    monkeypatch.setattr(os, "fsync", lambda descriptor: calls.append("fsync"))
+    monkeypatch.setattr(os, "replace", lambda *paths: calls.append("replace") or replace(*paths))
+    write_text(tmp_path / "a.txt", "whole")
+    assert calls == ["fsync", "replace"]
+    assert (tmp_path / "a.txt").read_text() == "whole"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score, top_k_accuracy_score
 
 from surefoot.calibration import Predictions, difference, reliability, scores
-from surefoot.calibration.bins import bin_of
+from surefoot.calibration.bins import bin_of, smooth_ece
 from surefoot.calibration.bootstrap import calibrated_ece, drawn_copies, estimate, norm_estimate
 from surefoot.calibration.per_image import PerImage, per_image
 from surefoot.calibration.scoring import BY_CLASS, MANY, NAMES, estimates, samples, samples_of_many
@@ -94,6 +94,15 @@ def test_smooth_ece_against_the_kernel_summed_image_by_image(count, seed):
     given_ = random_predictions(count, 4, seed, sharpness=4.0)
     expected = definitions.smooth_ece(given_.confidences.tolist(), given_.correct.tolist())
     assert scores(given_, intervals=0).smooth_ece == pytest.approx(expected, rel=5e-3)
+
+
+def test_smooth_ece_of_a_draw_does_not_depend_on_the_others():
+    """Where a draw's width is looked for first depends on the draws before it; which one is found does not."""
+    given_ = per_image(random_predictions(40, 4, 3, sharpness=4.0), 15)
+    weights = torch.poisson(torch.ones(200, 40)).double().numpy()
+    together = smooth_ece(given_.confidences, given_.correct, weights)
+    assert together.tolist() == [smooth_ece(given_.confidences, given_.correct, row[None])[0] for row in weights]
+    assert len(set(together.tolist())) == 200
 
 
 def test_values_by_hand():

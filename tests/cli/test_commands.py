@@ -1,7 +1,5 @@
 import json
 import re
-import subprocess
-import sys
 from importlib.metadata import version
 
 import pytest
@@ -128,8 +126,8 @@ def test_ones_own_objective(surefoot, here):
     )
     arguments = ["train", "--objective", "my_method:Mine", "--set", "objective.odd=7", "--epochs", "1", "--output", "r"]
     arguments += ["--model", "tiny-resnet", "--fraction", "0.2"]
-    done = subprocess.run([sys.executable, "-m", "surefoot", *arguments], capture_output=True, text=True, cwd=here)
-    assert done.returncode == 0, done.stderr
+    done = surefoot(*arguments)
+    assert done.code == 0, done.err
     written = yaml.safe_load((here / "r" / "recipe.yaml").read_text())["objective"]
     assert written == {"name": "my_method:Mine", "gamma": 1.0, "odd": 7}
 
@@ -164,10 +162,9 @@ def test_a_folder_that_is_nearly_named(surefoot, here):
     assert "Unknown data set or folder 'flwers'. Did you mean 'flowers'?" in surefoot("train", "--data", "flwers").err
 
 
-def test_quiet_is_quiet_about_one_epoch(here):
-    arguments = ["train", "--model", "tiny-resnet", "--epochs", "1", "--fraction", "0.2", "--output", "r", "--quiet"]
-    done = subprocess.run([sys.executable, "-m", "surefoot", *arguments], capture_output=True, text=True, cwd=here)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_quiet_is_quiet_about_one_epoch(surefoot, here):
+    done = surefoot("train", "--model", "tiny-resnet", "--epochs", 1, "--fraction", 0.2, "--output", "r", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_doctor(surefoot, monkeypatch):

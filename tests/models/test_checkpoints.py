@@ -101,19 +101,18 @@ def test_a_checkpoint_of_other_classes(digits, tmp_path):
             sf.load_model("small-resnet", data=digits, checkpoint=str(path))
 
 
-@pytest.mark.parametrize("prefix", ["", "module.", "model._orig_mod."])
 @pytest.mark.parametrize(
-    ("architecture", "asked", "size"),
+    ("architecture", "asked", "size", "prefix"),
     [
-        ("resnet34", "resnet18", 224),
-        ("resnet18", "resnet18", 32),
-        ("vit_tiny_patch16_224", "small-resnet", 32),
-        ("mobilenetv3_small_100", "resnet18", 32),
-        ("torchvision/swin_t", "resnet18", 32),
-        ("densenet121", "small-resnet", 32),
+        ("resnet34", "resnet18", 224, ""),
+        ("resnet18", "resnet18", 32, "module."),
+        ("vit_tiny_patch16_224", "small-resnet", 32, "model._orig_mod."),
+        *(("mobilenetv3_small_100", "resnet18", 32, prefix) for prefix in ("", "module.", "model._orig_mod.")),
+        ("torchvision/swin_t", "resnet18", 32, "module."),
+        ("densenet121", "small-resnet", 32, ""),
     ],
 )
-def test_another_architecture_is_named(tmp_path, prefix, architecture, asked, size):
+def test_another_architecture_is_named(tmp_path, architecture, asked, size, prefix):
     from surefoot.models.building import build_module
 
     torch.manual_seed(0)

@@ -99,8 +99,15 @@ def test_sizes_come_from_any_object_that_has_them():
     assert sf.load_model("resnet10t", data=data, num_classes=3, image_size=32, channels=1, seed=0).image_size == (32, 32)
 
 
-@pytest.mark.parametrize("name", ["small-resnet", "resnet10t", "vit_small_patch16_224", "torchvision/mobilenet_v3_small"])
-@pytest.mark.parametrize("feature_dim", [128, 2, 3])
+@pytest.mark.parametrize(
+    ("name", "feature_dim"),
+    [
+        *(("small-resnet", width) for width in (128, 2, 3)),
+        ("resnet10t", 2),
+        ("vit_tiny_patch16_224", 3),
+        ("torchvision/mobilenet_v3_small", 128),
+    ],
+)
 def test_a_feature_space_before_the_head(name, feature_dim):
     plain = sf.load_model(name, num_classes=5, image_size=32, seed=0).eval()
     model = sf.load_model(name, num_classes=5, image_size=32, feature_dim=feature_dim, seed=0).eval()

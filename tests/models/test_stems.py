@@ -23,7 +23,13 @@ MODELS = {
     "densenet121": ("global_pool", 4, 1024),
     "inception_v3": ("global_pool", 7, 2048),
 }
+LARGER = {"resnet34", "efficientnet_b1", "vit_base_patch16_224"}  # of one design with a smaller one: in the stress suite
 HEAVY = {"vit_base_patch16_224", "inception_v3", "densenet121", "efficientnet_b1", "resnet34", "swin_tiny_patch4_window7_224"}
+
+
+def marked(names):
+    """The names as parameters, the larger nets of a design for the stress suite alone."""
+    return [pytest.param(name, marks=pytest.mark.stress if name in LARGER else ()) for name in names]
 
 
 def reaching(model, place, images):
@@ -54,7 +60,7 @@ def check_training(model, features):
     assert first.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", marked(MODELS))
 def test_at_32_pixels(name):
     place, side, features = MODELS[name]
     model = sf.load_model(name, num_classes=10, image_size=32, seed=0)
@@ -70,7 +76,7 @@ def test_at_their_own_size(name):
     check_training(model, MODELS[name][2])
 
 
-@pytest.mark.parametrize("name", sorted(HEAVY))
+@pytest.mark.parametrize("name", marked(sorted(HEAVY)))
 def test_the_heavy_ones_forward_at_their_own_size(name):
     model = sf.load_model(name, num_classes=10, seed=0).eval()
     with torch.no_grad():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,6 +61,14 @@ def sent(small_run: Path, here: Path) -> Callable[..., Path]:
 def marker(here: Path) -> Path:
     """What a payload makes, if it is run."""
     return here / "MARKER"
+
+
+@pytest.fixture
+def watched(surefoot: Callable[..., object], marker: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
+    """`surefoot` in this process; whatever asks for the network makes the marker."""
+    for owner, name in ((socket, "getaddrinfo"), (socket.socket, "connect")):
+        monkeypatch.setattr(owner, name, lambda *_, **__: marker.write_text("network"))
+    return surefoot
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A folder that somebody sent: what it says is neither run nor fetched, and where it leads nothing is written or deleted."""
 
 import json
-import socket
 import subprocess
 import sys
 
@@ -38,22 +37,22 @@ def test_one_a_view_that_is_any_class(sent, command, marker):
     assert not marker.exists()
 
 
-def test_two_an_objective_in_the_folder_itself(sent, command, marker):
+def test_two_an_objective_in_the_folder_itself(sent, watched, marker):
     folder = sent(objective={"name": "r.payload:Payload"})
     (folder / "payload.py").write_text(f"open({str(marker)!r}, 'w')\n")
-    assert refused(command("audit", "r"), "r/recipe.yaml", "'r.payload:Payload'", "--allow-code")
+    assert refused(watched("audit", "r"), "r/recipe.yaml", "'r.payload:Payload'", "--allow-code")
     assert not marker.exists()
 
 
-def test_three_a_calibrator_that_is_any_function(sent, command, surefoot, marker, here):
+def test_three_a_calibrator_that_is_any_function(sent, watched, marker, here):
     (here / "hub").mkdir()
     (here / "hub" / "hubconf.py").write_text(f"open({str(marker)!r}, 'w')\ndef entry(**_): pass\n")
     folder = sent()
     about = {"method": "torch.hub:load", "state": {"repo_or_dir": str(here / "hub"), "model": "entry", "source": "local"}}
     about |= {"note": "", "fitted_on": {"digest": ""}}
     write_tensors(folder / "calibration.safetensors", {"empty": torch.zeros(1)}, {"surefoot": json.dumps(about)})
-    for done in (command("audit", "r"), surefoot("audit", "r", "--allow-code")):  # calibrators are a closed table
-        assert refused(done, "r/calibration.safetensors", "'torch.hub:load'")
+    for words in ([], ["--allow-code"]):  # calibrators are a closed table
+        assert refused(watched("audit", "r", *words), "r/calibration.safetensors", "'torch.hub:load'")
         assert not marker.exists()
 
 
@@ -67,12 +66,9 @@ def test_three_a_calibrator_that_is_any_function(sent, command, surefoot, marker
         ({"model": "hf-hub:someone/small"}, ["'hf-hub:someone/small'", "--allow-code"]),
     ],
 )
-def test_four_data_that_are_commands_or_elsewhere(sent, surefoot, marker, monkeypatch, sections, words):
-    """In this process; whatever asks for the network makes the marker."""
-    for owner, name in ((socket, "getaddrinfo"), (socket.socket, "connect")):
-        monkeypatch.setattr(owner, name, lambda *_, **__: marker.write_text("network"))
+def test_four_data_that_are_commands_or_elsewhere(sent, watched, marker, sections, words):
     sent(**sections)
-    assert refused(surefoot("audit", "r"), *words)
+    assert refused(watched("audit", "r"), *words)
     assert not marker.exists()
 
 
@@ -97,12 +93,12 @@ def test_five_modules_in_the_current_folder(command, here, marker, module):
     assert not marker.exists()
 
 
-def test_six_audit_data_that_lead_elsewhere(sent, command, here):
+def test_six_audit_data_that_lead_elsewhere(sent, watched, here):
     folder, elsewhere = sent(), here / "elsewhere"
     (elsewhere / "work").mkdir(parents=True)
     (elsewhere / "work" / "precious").write_text("years")
     (folder / "audit-data").symlink_to(elsewhere)
-    assert refused(command("audit", "r"), "'r/audit-data' is a link")
+    assert refused(watched("audit", "r"), "'r/audit-data' is a link")
     assert [path.name for path in elsewhere.rglob("*")] == ["work", "precious"]
     (folder / "audit-data").unlink()
     (folder / "audit-data").mkdir()
@@ -201,7 +197,7 @@ def test_ones_own_code_needs_a_word(surefoot, command, here, marker):
     )
     few = ["--set", "data.fraction=0.1", "--set", "data.max_images=40", "--epochs", "1", "--quiet", "--output", "own"]
     done = command("train", "--objective", "my_own_method:Mine", *few)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert refused(surefoot("certify", "own"), "'my_own_method:Mine'", "if it is yours or you trust it, pass --allow-code")
     done = command("certify", "own", "--allow-code", "--n", "2", "--n0", "2", "--max-images", "4", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")

@@ -243,11 +243,11 @@ def workers(folder):
     return [line for line in found.splitlines() if "surefoot.studies.worker" in line and str(folder) in line]
 
 
-def test_a_killed_study_goes_on_from_the_last_epoch(tmp_path):
+def test_a_killed_study_goes_on_from_the_last_epoch(surefoot, tmp_path):
     """kill -9 in the middle of training: no worker is left, and the same command computes only the epochs that are missing."""
     path = write(tmp_path, methods={"cross-entropy": "cross-entropy"}, training={"epochs": 12, "batch_size": 64})
-    command = [sys.executable, "-m", "surefoot", "study", "run", str(path), "--results", str(tmp_path / "results")]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    words = ["study", "run", str(path), "--results", str(tmp_path / "results")]
+    process = subprocess.Popen([sys.executable, "-m", "surefoot", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     runs = tmp_path / ".study-work" / "runs"
     wait_for(lambda: list(runs.glob("*/state/epoch-*")))
     os.kill(process.pid, signal.SIGKILL)
@@ -257,9 +257,10 @@ def test_a_killed_study_goes_on_from_the_last_epoch(tmp_path):
     done = [json.loads(line) for line in history.read_text().splitlines()]
     assert 1 <= len(done) < 12
     assert "0 of 1 cells are finished" in (tmp_path / "results" / f"{path.stem}.md").read_text()
-    again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "1 cell, 0 finished before, 1 to do" in again.stderr
-    assert "| cross-entropy |" in again.stdout
+    again = surefoot(*words)
+    assert again.code == 0
+    assert "1 cell, 0 finished before, 1 to do" in again.err
+    assert "| cross-entropy |" in again.out
     whole = [json.loads(line) for line in history.read_text().splitlines()]
     assert whole[: len(done)] == done  # those epochs were not computed again
     assert len(whole) == 12

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -266,7 +267,8 @@ class ClassSums:
 
 
 CELLS = 512  # of the grid on which the density is held; it only has to be finer than the kernel
-HALVINGS = 10  # of the interval that holds the width, before the last step along its chord
+STEPS = 1024  # the width is between two of so many equal steps from 0 to 1, and then on their chord
+DRAWS_AT_ONCE = 64  # so many densities stay in a processor's cache
 
 
 def smooth_ece(confidences: ArrayLike, correct: ArrayLike, weights: Array) -> Array:
@@ -278,13 +280,35 @@ def smooth_ece(confidences: ArrayLike, correct: ArrayLike, weights: Array) -> Ar
     """
     matrix = residual_matrix(np.asarray(confidences, dtype=np.float64), np.asarray(correct, dtype=np.float64))
     waves = cosine_sums((matrix @ weights.T).T / weights.sum(1)[:, None])
-    low, high = np.zeros(len(weights)), np.ones(len(weights))
-    for _ in range(HALVINGS):
-        width = (low + high) / 2
-        narrow = smoothed_error(waves, width) > width
-        low, high = np.where(narrow, width, low), np.where(narrow, high, width)
-    below, above = smoothed_error(waves, low) - low, smoothed_error(waves, high) - high
-    return low + (high - low) * below / np.maximum(below - above, np.finfo(np.float64).tiny)
+    step, widths = 0, []
+    for first in range(0, len(waves), DRAWS_AT_ONCE):
+        steps, own = equal_widths(waves[first : first + DRAWS_AT_ONCE], step)
+        step = int(np.median(steps))  # where the next draws are looked for first
+        widths.append(own)
+    return np.concatenate(widths)
+
+
+def equal_widths(waves: Array, step: int) -> tuple[Array, Array]:
+    """The width that equals the error, for each row of waves, and the step that it is in; looked for from `step`.
+
+    The error falls with the width, so the difference of both crosses zero once: the chord of a step says in which to look next.
+    """
+    steps = np.full(len(waves), step)
+    first, last = np.zeros(len(waves), np.int64), np.full(len(waves), STEPS - 1)
+    below, above = np.zeros((2, len(waves)))
+    rows = np.arange(len(waves))
+    while len(rows):
+        here = steps[rows]
+        below[rows] = smoothed_error(waves[rows], here) - here / STEPS
+        above[rows] = smoothed_error(waves[rows], here + 1) - (here + 1) / STEPS
+        before, after = (below[rows] <= 0) & (here > 0), (above[rows] > 0) & (here < STEPS - 1)
+        last[rows] = np.where(before, here - 1, last[rows])
+        first[rows] = np.where(after, here + 1, first[rows])
+        rows = rows[before | after]
+        chord = np.floor(below[rows] / (below[rows] - above[rows])).astype(np.int64)
+        steps[rows] = np.clip(steps[rows] + chord, first[rows], last[rows])
+    low, high = steps / STEPS, (steps + 1) / STEPS
+    return steps, low + (high - low) * below / np.maximum(below - above, np.finfo(np.float64).tiny)
 
 
 def residual_matrix(confidences: Array, correct: Array) -> Any:
@@ -302,9 +326,16 @@ def cosine_sums(grid: Array) -> Array:
     return np.fft.rfft(np.concatenate([half, half[:, -2:0:-1]], 1)).real
 
 
-def smoothed_error(waves: Array, width: Array) -> Array:
-    """The integral of the absolute value of the smoothed residuals, by the trapezoid rule."""
-    damped = waves * np.exp(np.square(math.pi * np.arange(CELLS + 1) * width[:, None]) / -2)
-    density = np.abs(np.fft.irfft(damped, 2 * CELLS, norm="forward")[:, : CELLS + 1])
+@cache
+def damping() -> Array:
+    """What is left of every wave at every step of the width: steps x waves."""
+    widths = np.arange(STEPS + 1) / STEPS
+    left: Array = np.exp(np.square(math.pi * np.arange(CELLS + 1) * widths[:, None]) / -2)
+    return left
+
+
+def smoothed_error(waves: Array, steps: Array) -> Array:
+    """The integral of the absolute value of the residuals, smoothed by so many steps of width, by the trapezoid rule."""
+    density = np.abs(np.fft.irfft(waves * damping()[steps], 2 * CELLS, norm="forward")[:, : CELLS + 1])
     errors: Array = (density.sum(1) - (density[:, 0] + density[:, -1]) / 2) / CELLS
     return errors

@@ -9,13 +9,12 @@ from typing import Any
 from ..auditing.migration import migrate
 from ..errors import SurefootError, UnknownName
 from ..files import read_json, write_text
-from ..metrics import find
 from .advice import advice, warnings
 from .figures import safe_json
 from .sections import sections_of
 from .sections.base import models_of
+from .templating import template
 from .verdict import cards, headline
-from .words import change, few_percent, measure, percent, short, spoken
 
 
 def read_audit(folder: str | Path) -> dict[str, Any]:
@@ -44,7 +43,6 @@ def render_page(
     know about them. With `assets` "beside", plotly's script is expected next to the page instead of inside it. `predictions` is
     the name of a file next to the page that has all of them.
     """
-    from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
 
     if not audits:
@@ -57,15 +55,11 @@ def render_page(
     data: dict[str, Any] = {"figures": figures}
     for section in sections:
         data |= section.data
-    environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    filters = (percent, few_percent, short, spoken, measure)
-    environment.filters |= {function.__name__: function for function in filters}
-    environment.globals |= {"change": change, "metric": find}
     tops = [
         {"model": model, "headline": headline(model.audit), "cards": cards(model.audit), "todo": advice(model.audit)}
         for model in models
     ]
-    return environment.get_template("page.html.j2").render(
+    return template("page").render(
         title=" and ".join(model.name for model in models),
         tops=tops,
         warnings=[(model.name, warning) for model in models for warning in warnings(model.audit)],

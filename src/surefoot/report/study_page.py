@@ -10,6 +10,7 @@ from ..files import write_text
 from .figures import Drawing, drawing, safe_json
 from .plots.corruptions import method_differences_figure, slopes_figure, trade_off_figure
 from .study_figures import figure_drawings
+from .templating import template
 
 COSTS = {
     "cost.epochs": "training time, in epochs of cross-entropy",
@@ -27,15 +28,13 @@ def render_study(table: dict[str, Any]) -> str:
     own figures {title, axes, columns, rows} where they stand apart. `figures` are what `studies.figures.figure_data` gives;
     a page without rows has only them.
     """
-    from jinja2 import Environment, PackageLoader
     from plotly.offline import get_plotlyjs
 
     groups = [{**figure, "drawings": figure_drawings(figure)} for figure in table.get("figures", ())]
     drawn = {part["draw"] for figure in table.get("figures", ()) for part in figure["parts"]}
     changes = [*trade_off_of(table), *differences_of(table), *([] if "slopes" in drawn else slopes_of(table))]
     drawings = [*(each for group in groups for each in group["drawings"]), *changes]
-    environment = Environment(loader=PackageLoader("surefoot.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template("study.html.j2").render(
+    return template("study").render(
         table=table,
         drawings=changes,
         groups=groups,

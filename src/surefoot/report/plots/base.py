@@ -27,16 +27,16 @@ def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
     """An empty figure with these axis titles, transparent so that light and dark pages both suit it."""
     from plotly import graph_objects as go
 
-    figure = go.Figure()
-    figure.update_layout(
-        xaxis={"title": {"text": x}},
-        yaxis={"title": {"text": y}},
-        legend={"orientation": "h", "y": 1.12},
-        margin={"l": 60, "r": 20, "t": 40, "b": 50},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        template="none",
-    )
+    usual = {
+        "xaxis": {"title": {"text": x}},
+        "yaxis": {"title": {"text": y}},
+        "legend": {"orientation": "h", "y": 1.12},
+        "margin": {"l": 60, "r": 20, "t": 40, "b": 50},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "template": "none",
+    }
+    figure = go.Figure(layout=usual)  # given at once: plotly copies its large template into a figure that has none yet
     figure.update_layout(**layout)
     return figure
 
