@@ -159,7 +159,8 @@ def whitening(covariance: Tensor) -> Tensor:
     smallest = SMALLEST * largest_eigenvalue(covariance)
     if torch.linalg.cholesky_ex(covariance - smallest * identity).info == 0:  # every eigenvalue is above: none is left out,
         lower = torch.linalg.cholesky(covariance)  # and a triangle costs a fraction of the eigenvectors
-        return torch.linalg.solve_triangular(lower, identity, upper=False).T
+        upper: Tensor = torch.linalg.solve_triangular(lower, identity, upper=False).T
+        return upper
     values, vectors = torch.linalg.eigh(covariance)
     kept = values > smallest
     white: Tensor = vectors[:, kept] / values[kept].sqrt()
