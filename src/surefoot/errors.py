@@ -13,7 +13,15 @@ SHORT.maxlist = SHORT.maxtuple = SHORT.maxdict = SHORT.maxset = 12
 
 
 class SurefootError(ValueError):
-    """Something the user gave cannot be used; the message is one line and says what to do."""
+    """Something the user gave cannot be used; the message is one line and says what to do.
+
+    >>> import surefoot as sf
+    >>> try:
+    ...     sf.load_data("digit")
+    ... except sf.SurefootError as error:
+    ...     print(error)
+    Unknown data set or folder 'digit'. Did you mean 'digits'?
+    """
 
 
 class UnknownName(SurefootError):

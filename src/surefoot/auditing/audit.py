@@ -128,6 +128,13 @@ def audit(
     about (recipe, command). `engine` is "local", or "ray" for a cluster that shares the chunks of images.
     Writes `audit.json` and `audit-data/` into `output` if one is given; an interrupted audit goes on from there, and one that
     was begun otherwise is refused unless `overwrite`.
+
+    >>> import surefoot as sf
+    >>> data = sf.load_data("digits", max_images=50)
+    >>> model = sf.load_model("tiny-resnet", data=data, seed=0)
+    >>> found = sf.audit(model, data, depth="clean", output="audits/mine", progress=False)
+    >>> found.calibration.ece.low <= found.calibration.ece <= found.calibration.ece.high
+    True
     """
     check_source(calibrate_on)
     check_engine(engine)

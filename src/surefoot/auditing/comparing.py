@@ -171,6 +171,16 @@ def compare(
 
     Differences are paired on the images that all tables have, under conditions that both saw. `primary` names what was to be
     compared before anyone looked, such as accuracy: it is not corrected for the other numbers.
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> labels = torch.arange(60) % 3
+    >>> logits = 2 * torch.nn.functional.one_hot(labels, 3) + torch.randn(60, 3)
+    >>> for name, logits in {"first": logits, "second": 2 * logits}.items():
+    ...     audit = sf.audit_predictions(sf.Predictions.from_logits(logits, labels), name=name, output=name)
+    >>> found = sf.compare(["first", "second"])
+    >>> found.differences[0].name, found.differences[0].value  # confidence changes no answer
+    ('calibration.accuracy', 0.0)
     """
     if len(audits) < 2:
         raise SurefootError("A comparison needs at least two audits.")

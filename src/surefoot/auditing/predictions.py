@@ -44,6 +44,15 @@ def audit_predictions(
     """Scores, reliability and temperature of a model that is known by its predictions only.
 
     `provenance` is what else the page should say of how it came about (command).
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> labels = torch.arange(60) % 3
+    >>> logits = 2 * torch.nn.functional.one_hot(labels, 3) + torch.randn(60, 3)
+    >>> predictions = sf.Predictions.from_logits(logits, labels)
+    >>> found = sf.audit_predictions(predictions)
+    >>> found.calibration.accuracy == float((logits.argmax(1) == labels).double().mean())
+    True
     """
     check_folder(output)
     for risk in risks:

@@ -15,6 +15,15 @@ def track(folder: str | Path, tracker: str, *, project: str | None = None) -> No
 
     `tracker` is "tensorboard", "mlflow" or "wandb". The audit joins the run that training with this tracker began, or a new one
     of the project that is called as the folder is.
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> labels = torch.arange(60) % 3
+    >>> logits = 2 * torch.nn.functional.one_hot(labels, 3) + torch.randn(60, 3)
+    >>> predictions = sf.Predictions.from_logits(logits, labels)
+    >>> found = sf.audit_predictions(predictions, output="audits/mine")
+    >>> page = sf.write_page("audits/mine/report.html", ["audits/mine"])
+    >>> sf.track("audits/mine", "tensorboard")
     """
     folder = Path(folder)
     check_tracker(tracker)

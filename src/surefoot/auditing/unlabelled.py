@@ -87,6 +87,15 @@ def monitor(
 
     `audit` is the folder of its audit, the run's own if not given. A rule of `alarm`, such as "accuracy < 0.8", that holds is
     an alarm. Nothing is remembered.
+
+    >>> import surefoot as sf
+    >>> data = sf.load_data("digits", fraction=0.2, max_images=60)
+    >>> model = sf.load_model("tiny-resnet", data=data, seed=0)
+    >>> run = sf.fit(model, "cross-entropy", data, epochs=1, output="runs/first", progress=False)
+    >>> audit = sf.audit(run.predictor, data, depth="clean", output="runs/first", progress=False)
+    >>> watched = sf.monitor("runs/first", "digits", alarm=["accuracy < 0.99"], max_images=50)
+    >>> [(alarm.rule, alarm.on) for alarm in watched.alarms]
+    [('accuracy < 0.99', True)]
     """
     require(max_images is None or max_images >= 1, "max_images", "at least 1", max_images)
     folder = Path(run if audit is None else audit)

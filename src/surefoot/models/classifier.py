@@ -34,6 +34,13 @@ class Classifier(nn.Module):
 
     `source` is how to build the same model again (None for a module that came from elsewhere). `resize_to` is the size
     (height, width) to which images are brought before they are normalised, for a module that takes only its own size.
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 5))
+    >>> model = sf.Classifier(net, mean=0.5, std=0.25, image_size=8)
+    >>> model.head_name, model(torch.rand(2, 3, 8, 8)).shape
+    ('1', torch.Size([2, 5]))
     """
 
     mean: Tensor

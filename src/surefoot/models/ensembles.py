@@ -34,7 +34,16 @@ class Several(nn.Module):
 
 
 class Ensemble(Several):
-    """Models that take the same pictures and know the same classes (Lakshminarayanan, Pritzel and Blundell 2017)."""
+    """Models that take the same pictures and know the same classes (Lakshminarayanan, Pritzel and Blundell 2017).
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> models = [sf.load_model("tiny-resnet", num_classes=4, image_size=32, seed=seed) for seed in (0, 1)]
+    >>> together = sf.Ensemble(models)
+    >>> images = torch.rand(3, 3, 32, 32)
+    >>> together(images).shape, together.member_logits(images).shape
+    (torch.Size([3, 4]), torch.Size([2, 3, 4]))
+    """
 
     def __init__(self, models: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -59,6 +68,13 @@ class MonteCarloDropout(Several):
     """One model with its dropout on, drawn anew for each member (Gal and Ghahramani 2016).
 
     Every call draws from torch's global generator.
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.5), torch.nn.Linear(3 * 8 * 8, 5))
+    >>> drawn = sf.MonteCarloDropout(sf.adapt(net, image_size=8), draws=4)
+    >>> drawn.member_logits(torch.rand(2, 3, 8, 8)).shape
+    torch.Size([4, 2, 5])
     """
 
     randomised = True
@@ -89,7 +105,14 @@ class MonteCarloDropout(Several):
 
 
 class TestTimeAugmentation(Several):
-    """One model on the picture, its mirror image, and both moved by `shift` of the side in four directions."""
+    """One model on the picture, its mirror image, and both moved by `shift` of the side in four directions.
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> model = sf.load_model("tiny-resnet", num_classes=4, image_size=32, seed=0)
+    >>> sf.TestTimeAugmentation(model).member_logits(torch.rand(3, 3, 32, 32)).shape
+    torch.Size([10, 3, 4])
+    """
 
     __test__ = False  # to pytest it is none of its own
 

@@ -73,6 +73,13 @@ def export(
     yes or no, as functions of the logits: those of `Guarantees.outputs` are the prediction set and whether to answer alone.
     `quantise` "int8" makes weights and activations of an ONNX file 8-bit numbers, with ranges from the `calibration` images; it
     is refused if it gives fewer than nine in ten of `images` the model's class, and is best audited beside the model.
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> model = sf.load_model("tiny-resnet", num_classes=4, image_size=32, seed=0)
+    >>> done = sf.export(model, torch.rand(3, 3, 32, 32), "model.pt2", format="torch", temperature=1.5)
+    >>> done.path.name, done.images
+    ('model.pt2', 3)
     """
     if format not in SUFFIXES:
         raise UnknownName("format", format, SUFFIXES)

@@ -74,6 +74,11 @@ def load_model(
     and an address without gradients). `returns` says whether a model of these gives logits or probabilities where it does not
     say so itself; `timeout` in seconds, `retries` and `sends` ("npy", "png") are for commands and addresses.
     Without a seed, one is drawn from torch's global generator and recorded in `source`.
+
+    >>> import surefoot as sf
+    >>> model = sf.load_model("tiny-resnet", data=sf.load_data("digits"), seed=0)
+    >>> model.num_classes, model.image_size, model.channels
+    (10, (32, 32), 3)
     """
     seed = int(torch.randint(2**31, ())) if seed is None else seed
     given: dict[str, Any] = {"name": name, "num_classes": num_classes, "image_size": image_size, "channels": channels}

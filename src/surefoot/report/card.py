@@ -34,6 +34,14 @@ def write_card(
 
     Where the data lie is left out of the recipe. `name` is the run's folder if not given. What was pushed is read by
     `sf.load_run("hf://owner/name")`.
+
+    >>> import surefoot as sf
+    >>> data = sf.load_data("digits", fraction=0.2, max_images=60)
+    >>> model = sf.load_model("tiny-resnet", data=data, seed=0)
+    >>> run = sf.fit(model, "cross-entropy", data, epochs=1, output="runs/first", progress=False)
+    >>> folder = sf.write_card("runs/first", "pushed", license="apache-2.0")
+    >>> "license: apache-2.0" in (folder / "README.md").read_text().splitlines()
+    True
     """
     folder = Path(run)
     name = card_name(folder, name)

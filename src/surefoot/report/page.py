@@ -87,6 +87,15 @@ def write_page(
     """Write the page of audits, or of the folders that hold them, and say where it is.
 
     With `assets` "beside", plotly's script goes next to it, once for all pages there.
+
+    >>> import torch
+    >>> import surefoot as sf
+    >>> labels = torch.arange(60) % 3
+    >>> logits = 2 * torch.nn.functional.one_hot(labels, 3) + torch.randn(60, 3)
+    >>> predictions = sf.Predictions.from_logits(logits, labels)
+    >>> found = sf.audit_predictions(predictions, output="audits/mine")
+    >>> sf.write_page("report.html", ["audits/mine"]).name
+    'report.html'
     """
     path = Path(path)
     contents = [audit if isinstance(audit, dict) else read_audit(audit) for audit in audits]

@@ -67,6 +67,13 @@ def fit(
     `patience` stops after so many epochs without a better validation accuracy. `keep` says which weights the run ends with:
     those of the "last" or of the "best" epoch by validation accuracy. `tracker` is one of accelerate's, such
     as "tensorboard", "mlflow" or "wandb", and `project` what the run belongs to there, "surefoot" if not given.
+
+    >>> import surefoot as sf
+    >>> data = sf.load_data("digits", fraction=0.2)
+    >>> model = sf.load_model("tiny-resnet", data=data, seed=0)
+    >>> run = sf.fit(model, "label-smoothing", data, epochs=2, output="runs/smooth", progress=False)
+    >>> [epoch["epoch"] for epoch in run.history]
+    [1, 2]
     """
     given = dict(locals())
     from ..data.timm_sets import IterableSplit

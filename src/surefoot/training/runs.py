@@ -203,6 +203,14 @@ def load_run(folder: str | Path, model: Classifier | None = None, *, allow_code:
 
     Nothing in the folder is executed or fetched unless `allow_code` says that it may be: objectives and views of one's own
     (`package.module:Class`), models on the Hugging Face hub. `hf://owner/name` is a run on the hub that `surefoot card` wrote.
+
+    >>> import surefoot as sf
+    >>> data = sf.load_data("digits", fraction=0.2, max_images=60)
+    >>> model = sf.load_model("tiny-resnet", data=data, seed=0)
+    >>> run = sf.fit(model, "cross-entropy", data, epochs=1, output="runs/first", progress=False)
+    >>> again = sf.load_run("runs/first")
+    >>> again.recipe.objective["name"], again.predictor.num_classes
+    ('cross-entropy', 10)
     """
     if isinstance(folder, str) and folder.startswith(PREFIX):
         folder = fetched(folder, [RECIPE, HISTORY, WEIGHTS, OBJECTIVE, CALIBRATION, GUARANTEES])
