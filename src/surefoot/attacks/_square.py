@@ -81,7 +81,8 @@ def search(
     start, each = (stripes, 2 + channels) if ball.norm == "linf" else (tiles, 5 + channels)
     points = new = start(source(rows), images, ball.eps)
     smallest = torch.full((len(rows),), torch.inf, dtype=images.dtype, device=images.device)
-    tried, block, sides = Tried(images, again=is_randomised(model)), images, list[int]()
+    tried = Tried(images, again=ball.norm != "linf" or is_randomised(model))
+    block, sides = images, list[int]()
     for query in range(queries + 1):
         asked: Rows = slice(None)
         if query:
@@ -143,9 +144,10 @@ def stripes(source: Source, images: Images, eps: float) -> Images:
 
 
 class Tried:
-    """Which squares a model was asked about since a point last changed; it would say the same `again`, unless it is randomised.
+    """Which squares a model was asked about since an image's point last changed: it would say the same.
 
-    `known` is images x (places x colours), of squares of one side: empty where nothing is remembered.
+    A randomised one is asked `again`. `known` is images x (places x colours), of squares of one side: empty where nothing is
+    remembered.
     """
 
     def __init__(self, images: Images, again: bool) -> None:
