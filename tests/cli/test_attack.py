@@ -148,7 +148,7 @@ def test_an_attack_of_ones_own_in_an_audit(surefoot, folder, here):
 
 
 def test_without_gradients_square_stands_in_and_queries_are_shown(surefoot, here, monkeypatch):
-    """Every image that is attacked is asked about once for each query, and once for the first pattern."""
+    """Every image that is attacked is asked about for each query whose answer is not known, and for the first pattern."""
     (here / "blind.py").write_text(
         "import torch\n\n\nclass Blind(torch.nn.Module):\n    asked = 0\n\n    def forward(self, images):\n"
         "        Blind.asked += len(images)\n"
@@ -161,7 +161,7 @@ def test_without_gradients_square_stands_in_and_queries_are_shown(surefoot, here
     assert "gives no gradient: square, which asks for scores alone, takes the place of pgd." in found.err
     (point,) = json.loads(found.out)["curve"]
     assert point["success_rate"] == 0
-    assert point["queries"] == 1002  # 1,000 squares, the stripes before them, and the image itself
+    assert 900 < point["queries"] < 1002  # 1,000 squares, the stripes before them, and the image itself; some change nothing
     shown = surefoot(*given, "--eps", "8/255", "--attack", "square", "--set", "queries=5")
     assert "queries" in shown.out
     assert " 7 " in shown.out

@@ -72,8 +72,8 @@ def fit(
     >>> data = sf.load_data("digits", fraction=0.2)
     >>> model = sf.load_model("tiny-resnet", data=data, seed=0)
     >>> run = sf.fit(model, "label-smoothing", data, epochs=2, output="runs/smooth", progress=False)
-    >>> [epoch["epoch"] for epoch in run.history]
-    [1, 2]
+    >>> len(run.history)
+    2
     """
     given = dict(locals())
     from ..data.timm_sets import IterableSplit

@@ -45,6 +45,8 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
         while not failure(started) and any(process.poll() is None for process in started):
             time.sleep(0.1)
         failed = failure(started)
+        if failed > 0:
+            wait(started[:1], GRACE)  # the first says for all what is wrong
     except KeyboardInterrupt:
         wait(started, GRACE)  # it may have reached them too
         raise
