@@ -74,7 +74,8 @@ from .subjects import check_provenance, source_of
 from .table import schema_of
 from .table_files import FOLDER
 
-SAMPLE = 256  # images that preflight looks at
+SAMPLE = 256  # images that preflight looks at, and half of it of pictures above `LARGE` pixels, which cost far more
+LARGE = 128
 WORTH_SAYING = 5  # seconds: a shorter wait is not announced
 logger = logging.getLogger("surefoot")
 
@@ -161,7 +162,8 @@ def audit(
     about_model += lines
     model = model.to(torch_device)
     now(f"auditing {name}: a first look")
-    sample = next(iter(images.batches(SAMPLE, shuffle=generator(0, "preflight"), device=torch_device)))
+    looked_at = SAMPLE if max(data.image_size) <= LARGE else SAMPLE // 2
+    sample = next(iter(images.batches(looked_at, shuffle=generator(0, "preflight"), device=torch_device)))
     findings = check_first(model, sample, data, class_names)
     if any(finding.name == PROBABILITIES for finding in findings):  # scored as what they are
         model = Normalised(model, 0.0, 1.0, data.channels, returns="probabilities")

@@ -19,7 +19,7 @@ from ..data.arguments import DATASETS
 from ..data.arrays import digits_file
 from ..data.choosing import choose
 from ..data.collection import Arrays, Files, Source, files_of, publisher_splits
-from ..data.dataset import Dataset, Split, TensorSplit, whole
+from ..data.dataset import Dataset, Split, TensorSplit
 from ..data.folders import image_files
 from ..data.loading import open_collection
 from ..data.preprocessing import Preprocessing
@@ -174,11 +174,12 @@ def made_set(
     count = min(len(known), MOST)
     shape = (data.channels, *data.image_size)
     if name == "patches":
-        images = shuffled_patches(whole(choose(known, count, seed), BLOCK).images, seed)
+        blocks = (batch.images for batch in choose(known, count, seed).batches(BLOCK))
+        made = (shuffled_patches(images, generator(seed, "patches", BLOCK * k)) for k, images in enumerate(blocks))
     else:
         make = {"photographs": photograph_crops, "noise-uniform": uniform_noise, "noise-gaussian": gaussian_noise}[name]
-        images = torch.cat([make(shape, generator(seed, name, start)) for start in range(0, count, BLOCK)])[:count]
-    pixels = in_memory(images.mul(255).round().to(torch.uint8))
+        made = (make(shape, generator(seed, name, start)) for start in range(0, count, BLOCK))
+    pixels = in_memory(torch.cat([images.mul(255).round().to(torch.uint8) for images in made])[:count])
     return ForeignSet(called or name, pixels, name in NEAR if near is None else near, made=True)
 
 
@@ -215,18 +216,15 @@ def photograph_files() -> list[Path]:
     return sorted((digits_file().parents[1] / "images").glob("*.jpg"))
 
 
-def shuffled_patches(images: Tensor, seed: int) -> Tensor:
-    """The pictures cut into 4 x 4 patches that change places, for each in its own way; edges that do not fit stay."""
+def shuffled_patches(images: Tensor, random: torch.Generator) -> Tensor:
+    """Pictures of a block cut into 4 x 4 patches that change places, for each in its own way; edges that do not fit stay."""
     height, width = (side // GRID * GRID for side in images.shape[2:])
     if not (height and width):
         return images.flip(-1)
     patch = (height // GRID, width // GRID)
     patches = F.unfold(images[:, :, :height, :width], patch, stride=patch)
-    orders = [
-        torch.rand(BLOCK, GRID * GRID, generator=generator(seed, "patches", start)).argsort(1)
-        for start in range(0, len(images), BLOCK)
-    ]
-    order = torch.cat(orders)[: len(images), None].to(images.device).expand_as(patches)
+    order = torch.rand(BLOCK, GRID * GRID, generator=random).argsort(1)[: len(images), None].to(images.device)
     shuffled = images.clone()
-    shuffled[:, :, :height, :width] = F.fold(patches.gather(2, order), (height, width), patch, stride=patch)
+    moved = patches.gather(2, order.expand_as(patches))
+    shuffled[:, :, :height, :width] = F.fold(moved, (height, width), patch, stride=patch)
     return shuffled
