@@ -166,13 +166,13 @@ def test_a_model_without_a_linear_end_has_the_scores_of_logits(digits):
 
 
 def test_patches_keep_the_pixels_and_change_their_places():
-    images = torch.rand(70, 3, 18, 16)
-    shuffled = shuffled_patches(images, 0)
+    images = torch.rand(64, 3, 18, 16)
+    shuffled = shuffled_patches(images, torch.Generator().manual_seed(0))
     assert torch.equal(shuffled[:, :, 16:], images[:, :, 16:])
     assert torch.allclose(shuffled.flatten(1).sort(1).values, images.flatten(1).sort(1).values)
     moved = (shuffled[:, :, :16] - images[:, :, :16]).abs().flatten(1).amax(1)
     assert (moved > 0).float().mean() > 0.9
-    assert torch.equal(shuffled_patches(images[:66], 0), shuffled[:66])
+    assert torch.equal(shuffled_patches(images[:50], torch.Generator().manual_seed(0)), shuffled[:50])
 
 
 def test_made_pictures_are_the_same_every_time(digits):
