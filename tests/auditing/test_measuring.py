@@ -88,10 +88,10 @@ def test_means_over_the_cells(audit):
     assert found.security_curve[1]["accuracy"] <= found.security_curve[0]["accuracy"]
 
 
-def test_mean_error_is_the_benchmarks(run, digits):
+def test_mean_error_is_the_benchmarks(run, few):
     """Over the fifteen corruptions of ImageNet-C: one minus their mean accuracy, whatever the other four do."""
     depth = Depth("one", {"corruptions": {"names": NAMES, "severities": (3,), "max_images": 20}})
-    worse = sf.audit(run.predictor, digits, depth=depth, progress=False).corruptions
+    worse = sf.audit(run.predictor, few, depth=depth, progress=False).corruptions
     fifteen = [cell.accuracy for cell in worse.cells if cell.name in COMMON15]
     assert len(fifteen) == 15
     assert worse.mean_error == pytest.approx(1 - sum(fifteen) / 15)
@@ -149,15 +149,15 @@ def test_unknown_split(run, digits, small):
         sf.audit(run.predictor, digits, split="tset", depth=small, progress=False)
 
 
-def test_temperature_of_a_run_and_of_a_foreign_model(run, digits, small):
+def test_temperature_of_a_run_and_of_a_foreign_model(run, few, small):
     """By default nothing is known of the model, so each half of the images gets the temperature of the other."""
     small = Depth("small", {"corruptions": small.measure["corruptions"]})
-    foreign = sf.audit(run.predictor, digits, depth=small, progress=False).temperature
+    foreign = sf.audit(run.predictor, few, depth=small, progress=False).temperature
     assert foreign.fitted_on == "two-fold cross-fitting on the test split"
-    assert (len(foreign.temperatures), foreign.images) == (2, len(digits.test))
-    own = sf.audit(run.predictor, digits, calibrate_on="calibration", depth=small, progress=False)
+    assert (len(foreign.temperatures), foreign.images) == (2, len(few.test))
+    own = sf.audit(run.predictor, few, calibrate_on="calibration", depth=small, progress=False)
     clean = own.predictions
-    answers = predict(run.predictor, digits.calibration.batches(256))
+    answers = predict(run.predictor, few.calibration.batches(256))
     fitted = sf.calibration.fit_temperature(answers)
     assert own.temperature.temperatures == pytest.approx((fitted.temperature,))
     after = sf.calibration.scores(fitted.calibrate(clean))
@@ -165,22 +165,22 @@ def test_temperature_of_a_run_and_of_a_foreign_model(run, digits, small):
     assert own.temperature.calibration.accuracy == own.calibration.accuracy
     cells = own.corruptions.cells
     assert own.temperature.corrupted_scaled_ece == pytest.approx(sum(cell.scaled_ece for cell in cells) / len(cells))
-    given = sf.audit(run.predictor, digits, calibrate_on=answers, depth=small, progress=False).temperature
+    given = sf.audit(run.predictor, few, calibrate_on=answers, depth=small, progress=False).temperature
     assert given.temperatures == own.temperature.temperatures
     with pytest.raises(SurefootError, match="must not be the training split"):
-        sf.audit(run.predictor, digits, calibrate_on="train", depth=small, progress=False)
+        sf.audit(run.predictor, few, calibrate_on="train", depth=small, progress=False)
     with pytest.raises(SurefootError, match="images were fitted on"):
-        sf.audit(run.predictor, digits, calibrate_on="test", depth=small, progress=False)
+        sf.audit(run.predictor, few, calibrate_on="test", depth=small, progress=False)
 
 
-def test_a_randomised_predictor_gives_the_same_audit_twice(digits, small):
+def test_a_randomised_predictor_gives_the_same_audit_twice(few, small):
     """Random self-ensemble draws anew at every call; the audit's seed decides what."""
     model = sf.adapt(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10)), 0.5, 0.5, 32)
     ensemble = sf.objectives.RandomSelfEnsemble(noise_std=0.3, test_draws=2).predictor(model)
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    first, second = (sf.audit(ensemble, digits, depth=small, progress=False) for _ in range(2))
+    first, second = (sf.audit(ensemble, few, depth=small, progress=False) for _ in range(2))
     assert torch.equal(torch.rand(1), expected)  # the caller's generator is given back
     assert torch.equal(first.predictions.logits, second.predictions.logits)
     assert first.corruptions.mean_accuracy == second.corruptions.mean_accuracy
@@ -217,13 +217,11 @@ def test_a_class_without_images(run, digits, only, tmp_path):
 
 
 @pytest.mark.parametrize("layout", ["arrays", "folders"])
-def test_copies_on_disk(run, digits, only, tmp_path, layout):
+def test_copies_on_disk(run, few, tmp_path, layout):
     """The cells are those of the same images generated, rounded to bytes."""
-    copies = sf.corruptions.write(digits, tmp_path / "c", names=["contrast"], layout=layout, seed=0, progress=False)
-    depth = only.having(corruptions={"max_images": None})
-    generated, read = (
-        sf.audit(run.predictor, digits, depth=depth, corrupted=folder, progress=False) for folder in (None, copies)
-    )
+    copies = sf.corruptions.write(few, tmp_path / "c", names=["contrast"], layout=layout, seed=0, progress=False)
+    depth = Depth("standard", {"corruptions": {"names": ("contrast",), "severities": (1, 2)}})
+    generated, read = (sf.audit(run.predictor, few, depth=depth, corrupted=folder, progress=False) for folder in (None, copies))
     for ours, theirs in zip(generated.corruptions.cells, read.corruptions.cells, strict=True):
         assert theirs.origin == f"read from {copies}"
         assert theirs.nll == pytest.approx(ours.nll, rel=0.02)
@@ -233,8 +231,8 @@ def test_copies_on_disk(run, digits, only, tmp_path, layout):
     assert pixels(shown["cells"]["contrast/2"]["pictures"][1]) == pytest.approx(
         pixels(expected["cells"]["contrast/2"]["pictures"][1]), abs=1
     )
-    with pytest.raises(SurefootError, match="holds 540 images, and the split has 178"):
-        sf.audit(run.predictor, digits, split="calibration", depth=depth, corrupted=copies, progress=False)
+    with pytest.raises(SurefootError, match="holds 60 images, and the split has 178"):
+        sf.audit(run.predictor, few, split="calibration", depth=depth, corrupted=copies, progress=False)
 
 
 def pixels(url):
@@ -252,9 +250,9 @@ class Misnamed(torch.nn.Module):
         return self.out(self.head(images.flatten(1)).relu())
 
 
-def test_the_final_layer_is_found_whatever_its_name(digits, only):
+def test_the_final_layer_is_found_whatever_its_name(few, only):
     net = Misnamed()
-    found = sf.audit(net, digits, depth=only, progress=False)
+    found = sf.audit(net, few, depth=only, progress=False)
     answers = found.predictions
     expected = feature_scale_grid(answers, net.out.bias)
     assert found.figures["feature_scales"] == expected

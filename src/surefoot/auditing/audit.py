@@ -52,7 +52,7 @@ from ..version import VERSION
 from .arguments import check_engine, check_risks
 from .assembly import assemble
 from .batch_sizes import chosen_batch_size
-from .budget import affordable, expected, fit_to_time
+from .budget import Budget, affordable, expected, fit_to_time
 from .depths import Depth, find_depth
 from .leaving_out import chosen_ones, find_lacks, possible_ones
 from .passes import (
@@ -86,6 +86,7 @@ def audit(
     *,
     depth: str | Depth = "quick",
     time_budget: float | None = None,
+    began: float | None = None,
     measure: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
     corruptions: Sequence[str] = (),
     attacks: Sequence[str] = (),
@@ -117,7 +118,8 @@ def audit(
     and a note says so; `skip` and `only` name parts ("attacks", "geometry", ...) or measurements. `shifts` are further test
     sets, by name or as objects; `classes` says which output stands for which class where that is not one to one
     (`models/class_mapping.py`). Without `batch_size` it follows from the model, the size of pictures and the free memory.
-    `depth` is clean, quick, standard or full; with `time_budget`, in seconds, fewer images are taken where that must be.
+    `depth` is clean, quick, standard or full; with `time_budget`, in seconds, fewer images are taken where that must be; it
+    counts from the call, or from `began` (of `time.perf_counter`), where reading the model and the data is to count too.
     `measure`, `corruptions` and `attacks` are names, or `package.module:name` of one's own, beyond those of the depth.
     `calibrate_on` says where the temperature comes from: "cross-fit" for a model whose
     training data are not known, "calibration" (or another split, never train) for one that has not seen it, or predictions on a
@@ -137,6 +139,7 @@ def audit(
     >>> found.calibration.ece.low <= found.calibration.ece <= found.calibration.ece.high
     True
     """
+    began = time.perf_counter() if began is None else began
     check_source(calibrate_on)
     check_engine(engine)
     chosen = find_depth(depth)
@@ -171,8 +174,11 @@ def audit(
     with global_seed(seed, "lacks"):
         batch_size, said = chosen_batch_size(model, sample, folder, batch_size)
         measured, left_out = possible_ones(measured, find_lacks(model, sample))
-        seconds = planned_seconds(folder) or seconds_of(model, sample, batch_size)
-    rows, fewer = (None, []) if corrupted is not None else affordable(images, seconds, time_budget, seed)
+        planned = unfinished_plan(folder)
+        seconds = planned.seconds if planned else seconds_of(model, sample, batch_size)
+    spent = planned.spent if planned else round(time.perf_counter() - began, 1)
+    budget = None if time_budget is None else Budget(time_budget, spent)
+    rows, fewer = (None, []) if budget is None or corrupted is not None else affordable(images, seconds, budget, seed)
     part_of = None if rows is None else (images, rows)
     if rows is not None:
         images, groups = taken(images, rows), None if groups is None else [groups[row] for row in rows.tolist()]
@@ -206,15 +212,16 @@ def audit(
                 condition.check(context)
         shown: dict[str, Any] = {"title": f"auditing {name}", "progress": progress, "engine": engine}
         stack.enter_context(only_writer(output) if output is not None and is_first() else nullcontext())
-        store = begin(context, measurements, about, seconds, folder, overwrite=overwrite)
+        store = begin(context, measurements, about, seconds, spent, folder, overwrite=overwrite)
         if store.work is not None:
             context = replace(context, work=store.work)
         worker = Worker(context, measurements)
         run_tasks(worker, store, store.plan.tasks[: store.plan.first], **shown)
         context.kept["clean"] = clean_predictions(store)
         refuse_seen(model, context.clean, data, allow_leakage)
-        if time_budget is not None:
-            about_model += fit_to_time(measurements, context, store.plan.seconds, time_budget)
+        if time_budget is not None:  # by the plan, which several processes share
+            budget = Budget(time_budget, store.plan.spent)
+            about_model += fit_to_time(measurements, context, store.plan.seconds, budget)
         go_on(store, context, measurements)
         tasks = store.plan.tasks[store.plan.first :]
         announce(worker, store, tasks, name, chosen.name, progress)
@@ -298,6 +305,7 @@ def begin(
     measurements: Mapping[str, Measurement],
     about: dict[str, Any],
     seconds: float,
+    spent: float,
     folder: Path | None,
     *,
     overwrite: bool,
@@ -315,7 +323,7 @@ def begin(
         return Store(plan, schema, {}, folder)
     if rank and folder is not None:
         return Store(wait_for_plan(folder, about), schema, {}, folder)
-    plan = first_plan(context, measurements, about, seconds)
+    plan = first_plan(context, measurements, about, seconds, spent)
     if folder is not None:
         clear(folder)
         plan.save(folder)
@@ -345,10 +353,9 @@ def go_on(store: Store, context: Context, measurements: Mapping[str, Measurement
         store.plan.save(store.folder)
 
 
-def planned_seconds(folder: Path | None) -> float | None:
-    """What an image took when an unfinished audit was begun here: it decides which images are looked at."""
-    unfinished = read_plan(folder) if folder is not None and (folder / "work").is_dir() else None
-    return None if unfinished is None else unfinished.seconds
+def unfinished_plan(folder: Path | None) -> Plan | None:
+    """The plan of an audit that was begun here: what an image took then decides which images are looked at."""
+    return read_plan(folder) if folder is not None and (folder / "work").is_dir() else None
 
 
 def seconds_of(model: nn.Module, sample: Batch, batch_size: int) -> float:

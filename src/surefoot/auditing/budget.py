@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -21,7 +22,21 @@ from .store import share_of_work
 FEWEST = 32  # images below which a number would say nothing
 FEWEST_CLEAN = 100  # of the images as they are
 CLEAN_PART = 0.25  # of the time, for the images as they are
+WRITING = 0.05  # of the time, for intervals and the page
 CHANGING = 1.3e-8  # seconds to corrupt a pixel value: 1.9 ms for a picture of 224 px (benchmarks/corruptions.py)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The seconds that an audit may take, of which some were spent on reading and on the first look."""
+
+    whole: float
+    spent: float = 0.0
+
+    @property
+    def left(self) -> float:
+        """For measuring: intervals and the page come after it."""
+        return max(self.whole * (1 - WRITING) - self.spent, 0.0)
 
 
 def cost_of(measurement: Measurement, context: Context, seconds: float) -> float:
@@ -29,7 +44,8 @@ def cost_of(measurement: Measurement, context: Context, seconds: float) -> float
     conditions = [each for each in measurement.conditions(context) if not isinstance(each, Beside)]
     values = context.data.channels * math.prod(context.data.image_size)
     changed = sum(CHANGING * values for condition in conditions if isinstance(condition, Change))
-    under = sum(condition.passes for condition in conditions)
+    right = float(context.clean.correct.float().mean()) if any(each.spares_wrong for each in conditions) else 1.0
+    under = sum(condition.passes * (right if condition.spares_wrong else 1) for condition in conditions)
     looked = 1 if measurement.adds or measurement.sees else 0
     return (measurement.passes * (under + looked) + measurement.passes_of_run(context)) * seconds + changed
 
@@ -42,12 +58,12 @@ def expected(measurements: Mapping[str, Measurement], context: Context, seconds:
     return {CLEAN: first, **costs}
 
 
-def fit_to_time(measurements: Mapping[str, Measurement], context: Context, seconds: float, budget: float) -> list[str]:
-    """Fewer images for each measurement, all by the same share, so that the audit takes about `budget` seconds; what to say."""
+def fit_to_time(measurements: Mapping[str, Measurement], context: Context, seconds: float, budget: Budget) -> list[str]:
+    """Fewer images for each measurement, all by the same share, so that the audit keeps to the budget; what to say."""
     images = len(context.images)
     costs = expected(measurements, context, seconds)
     first = costs.pop(CLEAN)
-    left, wanted = max(budget * share_of_work()[1] - first, 0.0), sum(costs.values())
+    left, wanted = max(budget.left * share_of_work()[1] - first, 0.0), sum(costs.values())
     if wanted <= left or context.copies is not None:  # published copies are of all images
         return []
     share, fewer = left / wanted, {}
@@ -58,18 +74,17 @@ def fit_to_time(measurements: Mapping[str, Measurement], context: Context, secon
             fewer[label] = few
             measurements[label].take(few)
     shown = [f"{label} {few} of {sizes[label]}" for label, few in fewer.items() if label in ("corruptions", "attacks", "noise")]
-    line = f"Fewer images, so that it takes about {duration(budget)} and not {duration(wanted + first)}; intervals are wider"
+    whole = duration(budget.spent + first + wanted)
+    line = f"Fewer images, so that it takes about {duration(budget.whole)} and not {whole}; intervals are wider"
     return [f"{line}: {', '.join(shown)} images." if shown else f"{line}."]
 
 
-def affordable(images: Split, seconds: float, budget: float | None, seed: int) -> tuple[Tensor | None, list[str]]:
+def affordable(images: Split, seconds: float, budget: Budget, seed: int) -> tuple[Tensor | None, list[str]]:
     """The rows of the audited images where all of them, as they are, would take more than their part of the time."""
-    if budget is None or share_of_work()[1] > 1:  # several processes would each measure another speed
+    if share_of_work()[1] > 1:  # several processes would each measure another speed
         return None, []
-    most = max(FEWEST_CLEAN, int(budget * CLEAN_PART / max(seconds, 1e-9)))
+    most = max(FEWEST_CLEAN, int(budget.left * CLEAN_PART / max(seconds, 1e-9)))
     if len(images) <= most:
         return None, []
-    line = (
-        f"{most} of {len(images)} images, so that it takes about {duration(budget)}: --time sets it, and intervals are wider."
-    )
-    return chosen_rows(images, most, seed), [line]
+    line = f"{most} of {len(images)} images, so that it takes about {duration(budget.whole)}"
+    return chosen_rows(images, most, seed), [f"{line}: --time sets it, and intervals are wider."]

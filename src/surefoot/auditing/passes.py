@@ -37,12 +37,14 @@ NOTE = "left out"  # what is kept of a measurement that the model does not allow
 Measurements = Mapping[str, Measurement]
 
 
-def first_plan(context: Context, measurements: Measurements, about: dict[str, Any], seconds: float = 0.0) -> Plan:
+def first_plan(
+    context: Context, measurements: Measurements, about: dict[str, Any], seconds: float = 0, spent: float = 0
+) -> Plan:
     """The plan of the first pass; `seconds` is what an image takes to go through the model."""
     everything, size = range(len(context.images)), images_of_chunk(context)
     chunks = [list(everything[start : start + size]) for start in range(0, len(everything), size)]
     tasks = [Task(number, number, CLEAN, (CLEAN,)) for number in range(len(chunks))]
-    return Plan(about, seconds, chunks, tasks, added_columns(measurements))
+    return Plan(about, seconds, chunks, tasks, added_columns(measurements), spent)
 
 
 def column_names(measurements: Measurements) -> dict[str, dict[str, str]]:

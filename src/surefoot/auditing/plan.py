@@ -36,7 +36,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """`about` is what must be the same to go on; `seconds` is how long an image was estimated to take, when it began.
+    """`about` is what must be the same to go on; `seconds` is how long an image was estimated to take when it began, and
+    `spent` how long it was before its first part.
 
     Chunks are rows of the split: those of the first pass, and, once it is done, those of the second.
     """
@@ -46,6 +47,7 @@ class Plan:
     chunks: list[list[int]]
     tasks: list[Task]
     adds: list[str]
+    spent: float = 0.0
 
     @property
     def key(self) -> str:

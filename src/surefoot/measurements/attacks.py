@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class Attacked(Condition):
     attack: str
     eps: float | None = None  # another budget than its own
     queries: int | None = None  # another number than its own
+    spares_wrong: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -58,7 +59,7 @@ class Attacked(Condition):
 
     @property
     def passes(self) -> float:
-        """A step is a pass forwards and one back, which costs two; broken images leave, which is not counted."""
+        """A step is a pass forwards and one back, which costs two; when an image is broken and leaves is not known."""
         method: Any = ATTACKS.load(self.attack)
         if self.queries is not None or isinstance(method, AutoAttack):
             return self.queries or ENSEMBLE
@@ -217,6 +218,10 @@ class Masking(Measurement):
 
     def pictures_of(self, context: Context) -> Tensor:
         return context.rows(self.max_images)
+
+    def passes_of_run(self, context: Context) -> float:
+        """PGD of 20 steps and of one, 20 draws of noise, and about 100 queries of Square until an image is broken."""
+        return (3 * 21 + 20 + 100) * float(context.clean.correct.float().mean())
 
     def run(self, context: Context) -> Any:
         batch = context.some(self.max_images)

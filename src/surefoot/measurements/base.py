@@ -43,6 +43,8 @@ Rows = dict[str, np.ndarray]  # one number of each kind for each image, in the o
 class Condition(ABC):
     """What happens to a picture before the model sees it; it draws by (seed, condition, image index) alone."""
 
+    spares_wrong: ClassVar[bool] = False  # whether a picture that is classified wrongly as it is costs nothing
+
     @property
     def passes(self) -> float:
         """Through the model, about, for each image: to know beforehand how long it takes."""
