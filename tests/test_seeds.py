@@ -27,6 +27,8 @@ def test_global_seed_gives_the_callers_state_back():
     assert torch.equal(torch.rand(2), expected)
     with global_seed(7, "x"):
         assert torch.equal(torch.rand(2), inside)
+    torch.manual_seed(derive(7, "x"))
+    assert torch.equal(torch.rand(2), inside)
 
 
 @pytest.mark.parametrize("alpha", [0.001, 0.05, 0.2, 1.0, 5.0])

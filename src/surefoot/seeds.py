@@ -44,6 +44,14 @@ def reseed(device: torch.device, *keys: Key) -> None:
         getattr(torch, device.type).manual_seed(derive(*keys))
 
 
+def reseed_all(*keys: Key) -> None:
+    """Seed torch's global generators of every device that is there; of the CPU alone without a stack trace, as above."""
+    if torch.accelerator.is_available():
+        torch.manual_seed(derive(*keys))
+    else:
+        torch.default_generator.manual_seed(derive(*keys))
+
+
 _SHARD: ContextVar[tuple[int, int]] = ContextVar("shard", default=(0, 1))
 
 
@@ -100,7 +108,7 @@ def dirichlet(alpha: float, shape: Sequence[int], like: Tensor, generator: torch
 def global_seed(*keys: Key) -> Iterator[None]:
     """Run with torch's global generators seeded from these keys, and put the caller's back afterwards."""
     with torch.random.fork_rng():
-        torch.manual_seed(derive(*keys))
+        reseed_all(*keys)
         yield
 
 

@@ -20,7 +20,7 @@ DRAWING = {
     "autoattack": AutoAttack(0.02, iterations=5, queries=20),
     "autoattack in L2": AutoAttack(0.2, "l2", iterations=5, queries=20),
     "autoattack in L1": AutoAttack(0.8, "l1", iterations=5),
-    "square in L2": partial(square, eps=0.3, norm="l2", queries=300),
+    "square in L2": partial(square, eps=0.3, norm="l2", queries=100),
     "pgd in L2": partial(pgd, norm="l2", eps=0.5),
     "restarts": partial(pgd, eps=0.01, steps=2, restarts=4),
     "early stop": partial(pgd, eps=0.02, restarts=3, early_stop=True),
@@ -44,10 +44,11 @@ def test_an_image_is_attacked_alike_in_every_batch(name, case):
     order = torch.tensor([4, 0, 6, 2, 1, 5, 3])
     turned = attack(net, images[order], labels[order], seed=3, indices=INDICES[order])
     assert (turned - whole[order]).abs().max() < 1e-6
-    for size in (1, 3):
-        rows = torch.arange(len(images)).split(size)
-        parts = [attack(net, images[part], labels[part], seed=3, indices=INDICES[part]) for part in rows]
-        assert (torch.cat(parts) - whole).abs().max() < 1e-6
+    parts = [
+        attack(net, images[part], labels[part], seed=3, indices=INDICES[part])
+        for part in torch.arange(len(images)).split((1, 2, 4))
+    ]
+    assert (torch.cat(parts) - whole).abs().max() < 1e-6
     assert torch.equal(attack(net, images, labels, seed=3, indices=INDICES), whole)
     other = attack(net, images, labels, seed=4, indices=INDICES)
     moved = attack(net, images, labels, seed=3, indices=INDICES + 1)
@@ -61,8 +62,8 @@ def test_restarts_of_fab_belong_to_the_image(case):
     net, images, labels = case
     attack = partial(fab, eps=0.01, restarts=3, iterations=3, seed=3)
     whole = attack(net, images, labels, indices=INDICES)
-    parts = [attack(net, images[[row]], labels[[row]], indices=INDICES[[row]]) for row in range(len(images))]
-    assert (torch.cat(parts) - whole).abs().max() < 1e-6
+    parts = [attack(net, images[[row]], labels[[row]], indices=INDICES[[row]]) for row in (0, 3, 6)]
+    assert (torch.cat(parts) - whole[[0, 3, 6]]).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ATTACKS.names)
@@ -72,9 +73,8 @@ def test_a_measured_attack_does_not_depend_on_batches(name, case):
     labels = labels.clone()
     labels[1] = (labels[1] + 1) % 5
     attack = quick(name)
-    results = [evaluate(net, images, labels, attack, batch_size=size, seed=2, indices=INDICES) for size in (256, 4, 1)]
-    for other in results[1:]:
-        assert torch.allclose(other.attacked.logits, results[0].attacked.logits, atol=1e-5)
+    results = [evaluate(net, images, labels, attack, batch_size=size, seed=2, indices=INDICES) for size in (256, 4)]
+    assert torch.allclose(results[1].attacked.logits, results[0].attacked.logits, atol=1e-5)
     order = torch.arange(len(images)).flip(0)
     turned = evaluate(net, images[order], labels[order], attack, seed=2, indices=INDICES[order])
     assert torch.allclose(turned.attacked.logits, results[0].attacked.logits[order], atol=1e-5)

@@ -14,7 +14,7 @@ from ..attacks.gradients import is_randomised, one_gradient
 from ..errors import require
 from ..models.observing import evaluating
 from ..progress import progress_bar
-from ..seeds import derive
+from ..seeds import derive, reseed_all
 from ..types import Images, Labels, Logits, check_labels
 
 
@@ -103,7 +103,7 @@ def deterministic(model: nn.Module) -> Iterator[None]:
 
 def seeded(model: nn.Module, inputs: tuple[Any, ...]) -> None:
     """The same seed for torch's generator before every pass."""
-    torch.manual_seed(derive("steady"))
+    reseed_all("steady")
 
 
 def base_seed(generator: torch.Generator | None) -> int:
