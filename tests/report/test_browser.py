@@ -90,7 +90,7 @@ def test_slider_by_keyboard_shows_the_ece_that_python_computes(opened):
 
 def test_slider_redraws_the_diagram_and_its_table(opened):
     page = opened()
-    page.evaluate("surefoot.drawAll()")
+    come_to(page, "reliability")
     page.click("details[data-figure=reliability] summary")
     page.wait_for_selector("details[data-figure=reliability] table")
     before = page.inner_text("details[data-figure=reliability] table")
@@ -184,7 +184,7 @@ def test_dark_light_and_the_button(opened):
     other.wait_for_function(f"{ink} === '#1b1f24'")
 
 
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.stress), 3])
 def test_a_narrow_screen_does_not_scroll_sideways(opened, count):
     long = "a-very-long-name-without-a-place-to-break-" * 3
     audits = [made_up(f"{long}{k}", (long, "dog")) for k in range(count)]
@@ -255,7 +255,7 @@ def test_several_models_share_the_page(opened):
     assert ece_shown(page) == pytest.approx(ece_of(grid, grid["values"].index(1.0)), abs=1e-3)  # stays
     page.select_option("#heat-model", "1")
     assert set(page.locator("#heat button").all_inner_texts()) == {"50.0"}
-    page.evaluate("surefoot.drawAll()")
+    come_to(page, "families")
     assert page.evaluate("document.getElementById('figure-families').data.map((trace) => trace.name)") == ["first", "second"]
 
 
@@ -277,7 +277,7 @@ def test_print_draws_everything_in_black(opened):
     assert page.evaluate("document.documentElement.scrollWidth") <= 720
 
 
-def test_everything_that_can_be_used_has_a_name(opened):
+def test_everything_that_can_be_used_has_a_name_of_its_own(opened):
     page = opened(made_up("a"), made_up("b"))
     nameless = page.evaluate(
         """[...document.querySelectorAll('button, select, input, img, summary, a')]
@@ -285,6 +285,12 @@ def test_everything_that_can_be_used_has_a_name(opened):
             .map((each) => each.outerHTML.slice(0, 80))"""
     )
     assert nameless == []
+    names = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+    assert len(names) == len(set(names))
+    labels = page.evaluate(
+        "[...document.querySelectorAll('[aria-labelledby]')].map((each) => each.getAttribute('aria-labelledby'))"
+    )
+    assert set(labels) <= set(names)
 
 
 def test_slider_of_a_real_audit(opened, tmp_path):
@@ -306,21 +312,11 @@ def test_slider_of_a_real_audit(opened, tmp_path):
 
 def twin_rows(page, name):
     """The table beside a figure: its headings and its rows."""
-    page.evaluate("surefoot.drawAll()")
+    come_to(page, name)
     page.click(f"details[data-figure={name}] summary")
     page.wait_for_selector(f"details[data-figure={name}] table")
     rows = page.locator(f"details[data-figure={name}] tr").all()
     return [row.locator("th, td").all_inner_texts() for row in rows]
-
-
-def test_no_name_is_given_twice(opened):
-    page = opened(made_up("a"), made_up("b"))
-    names = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
-    assert len(names) == len(set(names))
-    labels = page.evaluate(
-        "[...document.querySelectorAll('[aria-labelledby]')].map((each) => each.getAttribute('aria-labelledby'))"
-    )
-    assert set(labels) <= set(names)
 
 
 def test_a_number_without_interval_has_none_in_the_table(opened):
@@ -339,5 +335,5 @@ def test_sliders_of_two_kinds_share_an_axis_that_says_so(opened):
 
 def test_models_that_are_called_by_numbers(opened):
     page = opened(made_up("1"), made_up("100"))
-    page.evaluate("surefoot.drawAll()")
+    come_to(page, "curvature-spread")
     assert page.evaluate("document.getElementById('figure-curvature-spread')._fullLayout.xaxis.type") == "category"

@@ -227,4 +227,5 @@ def test_a_figure_as_a_picture(tmp_path, suffix):
     if suffix == "svg":
         assert path.read_text().count("main-svg") >= 2
     else:
-        assert Image.open(path).size == (2 * WIDTH, HEIGHT)
+        with Image.open(path) as picture:
+            assert picture.size == (2 * WIDTH, HEIGHT)

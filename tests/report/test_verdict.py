@@ -3,7 +3,7 @@ from made_up import class_row, made_up, number
 
 from surefoot.report.advice import NOTHING, advice, threshold_words, warnings
 from surefoot.report.verdict import cards, headline, strongest_attack, verdict, worst_corruption, worst_family
-from surefoot.report.words import change, measure, threshold
+from surefoot.report.words import attack_name, change, measure, the_attack, threshold
 
 
 @pytest.fixture
@@ -269,3 +269,11 @@ def test_auroc_without_two_kinds_of_answers(found, accuracy, said):
     found["calibration"] |= {"accuracy": number(accuracy, 0), "auroc": {"value": None, "low": None, "high": None}}
     card = cards(predictions_alone(found))[-1]
     assert (card.value, card.interval) == ("not defined", said)
+
+
+def test_attacks_by_name():
+    assert (attack_name("patch-5"), the_attack("grey-patch-2.5")) == (
+        "trained patch of 5\N{NO-BREAK SPACE}% of the picture",
+        "a grey patch of 2.5\N{NO-BREAK SPACE}% of the picture",
+    )
+    assert (attack_name("patchy-5"), the_attack("mine:attack")) == ("patchy-5", "the attack mine:attack")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
@@ -55,12 +56,19 @@ def spoken(name: str) -> str:
 
 def attack_name(name: str) -> str:
     """An attack as a label; one of the user's own is called as it is."""
-    return ATTACKS.get(name, name)
+    return ATTACKS.get(name) or patch_name(name) or name
 
 
 def the_attack(name: str) -> str:
     """An attack in a sentence."""
-    return ATTACKS.get(name, f"the attack {name}")
+    patch = patch_name(name)
+    return ATTACKS.get(name) or (f"a {patch}" if patch else f"the attack {name}")
+
+
+def patch_name(name: str) -> str | None:
+    """`patch-5` and `grey-patch-5`: of 5 % of the picture; None for another attack."""
+    named = re.fullmatch(r"(grey-)?patch-([\d.]+)", name)
+    return named and f"{'grey' if named[1] else 'trained'} patch of {named[2]}{SPACE}% of the picture"
 
 
 def capital(sentence: str) -> str:

@@ -48,7 +48,7 @@ def table_of(model: Model, near: bool) -> dict[str, Any]:
         {"name": name, **{key: found[key] for key in ("images", "foreign_answered", "confidence")}}
         for name, found in sets.items()
     ]
-    return {"title": "Near" if near else "Far", "sets": heads, "rows": rows}
+    return {"title": "Near" if near else "Far from", "sets": heads, "rows": rows}
 
 
 def mark(name: str, found: dict[str, Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..words import spoken
+from ...measurements.promises import UNKNOWN
+from ..words import attack_name, spoken
 from .base import Model, Section
 
 KINDS = {"coverage": "coverage_promise", "risk": "risk_promise"}
@@ -21,11 +22,7 @@ def promises_section(models: Sequence[Model]) -> Section | None:
     shown = [
         {
             "model": model.name,
-            "maps": [
-                {"kind": kind, "rows": rows, "severities": severities_of(rows)}
-                for kind in KINDS
-                if (rows := rows_of(model, kind))
-            ],
+            "maps": [{"kind": kind, "groups": groups_of(rows)} for kind in KINDS if (rows := rows_of(model, kind))],
             "clean": model.audit["promises"]["conditions"][CLEAN],
             **{key: model.audit["promises"][key] for key in ("coverage", "wanted_risk", "confidence", "notes")},
         }
@@ -43,7 +40,9 @@ def rows_of(model: Model, kind: str) -> list[dict[str, Any]]:
             continue
         name, severity = parted(condition)
         first = promises["first_broken"][kind].get(name)
-        row = rows.setdefault(name, {"title": spoken(name), "cells": {}, "first": None if first is None else f"{first:g}"})
+        row = rows.setdefault(
+            name, {"title": spoken(attack_name(name)), "cells": {}, "first": None if first is None else f"{first:g}"}
+        )
         row["cells"][severity] = {"state": numbers[KINDS[kind]], "number": numbers[kind], "size": numbers["set_size"]}
     return list(rows.values())
 
@@ -54,6 +53,12 @@ def parted(condition: str) -> tuple[str, str]:
     return (name, severity) if name and severity.replace(".", "", 1).isdigit() else (condition, ONCE)
 
 
-def severities_of(rows: Sequence[dict[str, Any]]) -> list[str]:
-    found = {severity for row in rows for severity in row["cells"]}
-    return sorted(found, key=lambda severity: -1.0 if severity == ONCE else float(severity))
+def groups_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that share their severities share a table; none where nothing can be told of any."""
+    if all(cell["state"] == UNKNOWN for row in rows for cell in row["cells"].values()):
+        return []
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        severities = sorted(row["cells"], key=lambda severity: -1.0 if severity == ONCE else float(severity))
+        groups.setdefault(tuple(severities), []).append(row)
+    return [{"severities": severities, "rows": group} for severities, group in groups.items()]
