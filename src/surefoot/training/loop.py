@@ -43,6 +43,6 @@ def train(
                 if folder and rank == 0:
                     keep_best(folder, engine.best)
             if folder and rank == 0:
-                write_history(folder, state.history)
                 save_state(folder, engine, state)
+                write_history(folder, state.history)  # last: it never tells of an epoch that would be computed again
     return state
