@@ -103,6 +103,10 @@ class Registry:
         if name not in self and (self.own is None or ":" not in name):
             raise UnknownName(self.kind, name, self.names)
 
+    def target_of(self, name: str) -> str:
+        """Where the object of one of our names is: `module:attribute`."""
+        return self._rows[name].target
+
     def load(self, name: str) -> Any:
         """The object called `name`, or the user's own as `package.module:attribute`, if it is of the right kind."""
         self.check(name)

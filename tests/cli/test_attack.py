@@ -126,10 +126,12 @@ def test_no_target(surefoot, here):
         (["--checkpoint", "w.pt"], "--checkpoint is for --model and --import."),
         (["--pretrained"], "--pretrained is for --model."),
         (["--max-images", 5, "--split", "validation"], "--max-images is for the test split, and --split is validation."),
-        (["--class-map", "none.txt", "--max-images", 5], "labels and class_map are for folders"),
+        (["--class-map", "none.txt", "--max-images", 5], "No class map at 'none.txt'."),
+        (["--class-map", "classes.txt", "--max-images", 5], "labels and class_map are for folders"),
     ],
 )
-def test_the_data_flags_of_the_other_commands(surefoot, folder, arguments, message):
+def test_the_data_flags_of_the_other_commands(surefoot, folder, here, arguments, message):
+    (here / "classes.txt").write_text("0 zero")
     assert message in surefoot("attack", folder, *arguments).err
 
 

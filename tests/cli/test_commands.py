@@ -96,12 +96,12 @@ def test_train_audit_and_json(surefoot, here):
     assert printed["subject"]["split"] == "validation"
     assert printed["subject"]["command"] == "surefoot audit r --json --quiet --output elsewhere --split validation"
     assert "objective" in printed["subject"]["recipe"]
-    assert surefoot("audit", "r", "--quiet").out == ""
+    assert surefoot("audit", "r", "--quiet", "--depth", "clean", "--output", "quiet").out == ""
     assert "Did you mean 'test'" in surefoot("audit", "r", "--split", "tset").err
     assert "holds another recipe's run" in surefoot("train", *few, "--epochs", 2).err
     assert "is finished already" in surefoot("train", *few).err
     checkpoint = ["--model", "tiny-resnet", "--checkpoint", "r/model.safetensors", "--data", "digits"]
-    again = json.loads(surefoot("audit", *checkpoint, "--json", "--split", "validation").out)
+    again = json.loads(surefoot("audit", *checkpoint, "--json", "--split", "validation", "--depth", "clean").out)
     assert again["calibration"] == printed["calibration"]
 
 

@@ -11,6 +11,7 @@ from torch import nn
 
 import surefoot as sf
 from surefoot.calibration import fit_temperature
+from surefoot.errors import SurefootError
 from surefoot.models.classifier import predict
 from surefoot.types import Predictions
 
@@ -137,6 +138,8 @@ def test_a_calibrated_model_is_used_like_a_run(surefoot, there, here, kind):
         assert json.loads(exported.out)["temperature"] == pytest.approx(temperature)
     again = surefoot("calibrate", "calibrated", *trust, "--output", "twice")
     assert "is calibrated already; calibrate the model that it was made from" in again.err
+    with pytest.raises(SurefootError, match="is a calibrated model from elsewhere, not a run: commands read it; in Python"):
+        sf.load_run(here / "calibrated")
     other = surefoot("audit", "calibrated", *trust, "--mean", "0.5")
     assert "--mean is not for a calibrated model, which knows its own" in other.err
 

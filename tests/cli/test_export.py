@@ -10,6 +10,7 @@ import torch
 import surefoot as sf
 from surefoot.attacks.cache import fingerprint
 from surefoot.calibration import fit_temperature
+from surefoot.models import exporting
 from surefoot.models.classifier import predict
 
 
@@ -37,15 +38,23 @@ def test_a_run_as_onnx_with_a_fitted_temperature(surefoot, trained, digits, run)
     assert json.loads((trained / "model.onnx.json").read_text())["classes"] == list(digits.class_names)
 
 
-def test_which_temperature(surefoot, trained, here):
-    """In this order: what was asked, the calibrator, the audit's only temperature, none."""
+def test_which_temperature(surefoot, trained, here, monkeypatch):
+    """In this order: what was asked, the calibrator, the audit's only temperature, none. The first is written, others named."""
+    given = []
 
     def said(*arguments):
         found = surefoot("export", *arguments, "--format", "torch", "--json", "--quiet")
         assert found.code == 0, found.err
-        return json.loads(found.out)
+        told = json.loads(found.out)
+        assert [told["temperature"]] == given[-1:] or not given
+        return told
+
+    def named(model, images, path, *, temperature, **_):
+        given.append(temperature)
+        return exporting.Exported(path, len(images), 0.0, 0.0)
 
     assert said("r")["calibration"].startswith("none: no audit has found one")
+    monkeypatch.setattr(exporting, "export", named)
     scaling = {"temperatures": [1.7], "fitted_on": "the calibration split"}
     (trained / "audit.json").write_text(json.dumps({"subject": {"weights": "others"}, "temperature": scaling}))
     assert said("r")["calibration"].startswith("none: the audit there is of other weights")

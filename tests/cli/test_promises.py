@@ -60,7 +60,7 @@ def test_as_json_when_nothing_can_be_promised(surefoot, trained):
     assert "prediction_sets" not in json.loads(found.out)
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "raps"])
+@pytest.mark.parametrize("score", ["lac", pytest.param("aps", marks=pytest.mark.stress), "raps"])
 def test_an_exported_file_carries_them(surefoot, trained, digits, score):
     options = ["--prediction-sets", "0.8", "--set-score", score, "--by-class", "--risk", "0.4", "--confidence", "0.8"]
     made = surefoot("calibrate", "r", *options, "--tuning", "0.3", "--output", "c", "--quiet")

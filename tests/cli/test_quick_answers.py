@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from test_wrong_values import WORDS, arguments_of, commands, wrong_values
+from test_wrong_values import NOT_A_GRID, PYTHON_NAME, WORDS, arguments_of, commands, contents, wrong_values
 
 HEAVY = ("torch", "timm", "torchvision", "pandas", "pyarrow", "scipy", "sklearn", "plotly")
 SCRIPT = f"""
@@ -36,6 +36,8 @@ SPLIT = "Unknown split 'tset'. Did you mean 'test'?"
 LINES = {  # what is wrong in each command, and what is said of it
     "demo": [("--epochs 0", "--epochs"), ("--output file", "--output must be a folder, and 'file' is a file")],
     "train": [
+        ("--model resnt18", "Unknown model 'resnt18'. Did you mean 'resnet18'?"),
+        ("--model torchvision/resnt18", "Unknown model 'torchvision/resnt18'. Did you mean 'torchvision/resnet18'?"),
         ("--objective maccs", "Unknown objective 'maccs'. Did you mean 'macs'?"),
         ("--optimiser sdg", "Unknown optimiser 'sdg'. Did you mean 'sgd'?"),
         ("--schedule cosin", "Unknown schedule 'cosin'. Did you mean 'cosine'?"),
@@ -52,7 +54,17 @@ LINES = {  # what is wrong in each command, and what is said of it
         ("--set trainin.epochs=3", "Unknown section 'trainin'. Did you mean 'training'?"),
         ("--set training.epoch=3", "Unknown option of training 'epoch'. Did you mean 'epochs'?"),
         ("--set training.epochs=abc", "training.epochs: input should be a valid integer"),
+        ("--objective macs --set objective.weigth=1", "Unknown option of objective 'weigth'. Did you mean 'margin_weight'?"),
+        ("--set data.fracton=1", "Unknown option of data 'fracton'. Did you mean 'fraction'?"),
+        ("--set model.feature_dm=3", "Unknown option of model 'feature_dm'. Did you mean 'feature_dim'?"),
+        ("--set augmentation.flp=true", "Unknown option of augmentation 'flp'. Did you mean 'flip'?"),
         ("--project p", "--project is for --tracker."),
+        ("--tracker mlfow", "Unknown tracker 'mlfow'. Did you mean 'mlflow'?"),
+        ("--tracker clearml", "tracker 'clearml' is not installed."),
+        ("--labels nosuch.csv", "No labels at 'nosuch.csv'."),
+        ("--class-map nosuch.json", "No class map at 'nosuch.json'."),
+        ("--model resnet18.a1_in1", "Unknown weights of resnet18 'a1_in1'. Did you mean 'a1_in1k'?"),
+        ("--model resnet18 --pretrained a1_in1", "Unknown weights of resnet18 'a1_in1'. Did you mean 'a1_in1k'?"),
     ],
     "audit": [
         ("nowhere", RUN),
@@ -78,6 +90,10 @@ LINES = {  # what is wrong in each command, and what is said of it
         ("run --calibrate-on nosuch.npz", "No predictions at 'nosuch.npz'."),
         ("--predictions nosuch.npz", "No predictions at 'nosuch.npz'."),
         ("--model nosuch.onnx --data digits", "No model file at 'nosuch.onnx'."),
+        ("--model cmd:cat --data digits --sends pgn", "Unknown way to send pictures 'pgn'. Did you mean 'png'?"),
+        ("--model resnet18 --pretrained a1_in1 --data digits", "Unknown weights of resnet18 'a1_in1'."),
+        ("run --class-map nosuch.json", "No class map at 'nosuch.json'."),
+        ("--model resnt18 --pretrained --data digits", "Unknown model 'resnt18'. Did you mean 'resnet18'?"),
         ("--model resnet18 --data digits --checkpoint nosuch.pt", "No checkpoint at 'nosuch.pt'."),
         ("--model resnet18 --data digits --pretrained --stem imgenet", "Unknown stem 'imgenet'."),
     ],
@@ -152,6 +168,11 @@ LINES = {  # what is wrong in each command, and what is said of it
         ("run main --only macs", "--only takes AXIS=NAME,NAME, got 'macs'."),
         ("run main --device cdua", DEVICE),
         ("run main --objective maccs", "Unknown objective 'maccs'. Did you mean 'macs'?"),
+        ("run main --corrupted nosuch", "No folder of corrupted copies at 'nosuch'."),
+        ("run main --frost nosuch", "No folder of frost photographs at 'nosuch'."),
+        ("run main --random 3", "--objective, --grid and --random are for hyperparameters, and 'main' is a fixed grid."),
+        ("run hyperparameters --random 0", "--random must be at least 1, got 0."),
+        ("run hyperparameters --grid margin", "--grid takes NAME=VALUE,VALUE, got 'margin'."),
         ("show mian", "Unknown study 'mian'. Did you mean 'main'?"),
         ("show main --results nowhere", "No folder of results at 'nowhere'."),
         ("show main --format lates", "Unknown format 'lates'. Did you mean 'latex'?"),
@@ -167,7 +188,6 @@ LINES = {  # what is wrong in each command, and what is said of it
     "doctor": [("--jsn", "--json")],
 }
 PARAMETERS = dict(commands())
-NOT_A_GRID = ("--random",)  # whether a study is one to search is known once it is read
 
 
 @pytest.fixture
@@ -187,8 +207,7 @@ def numbers_of(command):
     """Every number of a command, and of the commands in a group, as text, out of range, not finite and too large."""
     for name, each in PARAMETERS.items():
         for parameter in each.params if name.split()[0] == command else ():
-            flags = max(parameter.opts, key=len)
-            if parameter.name != "help" and wrong_values(parameter) is not WORDS and flags not in NOT_A_GRID:
+            if parameter.name not in ("help", NOT_A_GRID) and wrong_values(parameter) is not WORDS:
                 yield from (arguments_of(name, parameter, value) for value in wrong_values(parameter))
 
 
@@ -206,8 +225,9 @@ def test_wrong_words_are_answered_without_what_is_heavy(place, command):
     said += [([*name, "--no-such-flag"], "--no-such-flag") for name in whole]
     said += [(words, "") for words in numbers_of(command)]
     helped = [[*name, "--help"] for name in [[command], *whole]]
-    lines = [*helped, *(words for words, _ in said)]
+    lines, before = [*helped, *(words for words, _ in said)], contents(place)
     answers = answers_to(lines)
+    assert contents(place) == before
     for words, (code, out, err, heavy) in zip(lines, answers, strict=True):
         assert not heavy, f"{words} imported {heavy}"
         assert code == (0 if words in helped else 2), (words, out, err)
@@ -216,6 +236,7 @@ def test_wrong_words_are_answered_without_what_is_heavy(place, command):
     for (words, message), (_, out, err, _) in zip(said, answers[len(helped) :], strict=True):
         assert (err.count("\n"), out) == (1, ""), (words, err)
         assert err.startswith("surefoot: "), words
+        assert not PYTHON_NAME.search(err), (words, err)
         assert message in err, (words, err)
 
 

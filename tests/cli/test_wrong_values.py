@@ -1,4 +1,7 @@
-"""Every flag of every command with wrong values: one line, exit 2, nothing written. A new flag is walked by itself."""
+"""Every flag of every command with wrong words: one line, exit 2, nothing written. A new flag is walked by itself.
+
+Wrong numbers are refused before anything is read, and are walked where that is tested (test_quick_answers).
+"""
 
 import re
 import shutil
@@ -20,7 +23,8 @@ from surefoot.training.launching import MOST
 HUGE = "9" * 26
 NUMBERS = ("abc", "nan", "-1", HUGE, "")  # wrong for every whole number
 FLOATS = ("abc", "nan", "1e400", "-1e9", "")
-WORDS = ("", "no-such-name", "os:system", "no/such/place", "[/red]", "\x1b[31m", "a file/x", "a file", "=", ",", "../x", HUGE)
+WORDS = ("", "no-such-name", "a file/x", "os:system", "no/such/place", "[/red]", "\x1b[31m", "a file", "=", ",", "../x", HUGE)
+ALWAYS, TURNS = 3, 3  # of the words: the first for every flag, and so many of the others in turn; all in the stress suite
 BASE = {
     "demo": ["--output", "out", "--epochs", 1],
     "train": ["--output", "out"],
@@ -81,12 +85,14 @@ def arguments_of(name, parameter, value):
     return [*words, max(parameter.opts, key=len), value]
 
 
-CASES = [
+PARAMETERS = [
     pytest.param(name, parameter, id=f"{name} {max(parameter.opts, key=len)}")
     for name, command in commands()
     for parameter in command.params
     if parameter.name != "help" and wrong_values(parameter)
 ]
+NOT_A_GRID = "random"  # a number that is refused once the study is read, if it is not one to search
+CASES = [case for case in PARAMETERS if wrong_values(case.values[1]) is WORDS or case.values[1].name == NOT_A_GRID]
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +136,17 @@ def contents(folder):
     return sorted(str(path) for path in folder.rglob("*"))
 
 
+def some_of(values, number):
+    """A few of the words, others for the next flag."""
+    others = values[ALWAYS:]
+    return values[:ALWAYS] + tuple(others[(TURNS * number + k) % len(others)] for k in range(TURNS))
+
+
+@pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.stress)])
 @pytest.mark.parametrize(("name", "parameter"), CASES)
-def test_a_wrong_value_is_one_line(surefoot, place, name, parameter):
-    before = contents(place)
-    for value in wrong_values(parameter):
+def test_a_wrong_value_is_one_line(surefoot, place, name, parameter, thorough):
+    before, number = contents(place), [case.values for case in CASES].index((name, parameter))
+    for value in wrong_values(parameter) if thorough else some_of(wrong_values(parameter), number):
         arguments = arguments_of(name, parameter, value)
         try:
             found = surefoot(*arguments)
@@ -161,10 +174,10 @@ def restore(folder, before):
 
 def test_every_command_is_walked():
     assert {name for name, _ in commands()} == set(BASE)
-    assert sum(len(wrong_values(case.values[1])) for case in CASES) > 400
+    assert sum(len(wrong_values(case.values[1])) for case in PARAMETERS) > 400
 
 
-COUNTS = [case for case in CASES if case.values[1].name in ("processes", "jobs", "threads", "workers")]
+COUNTS = [case for case in PARAMETERS if case.values[1].name in ("processes", "jobs", "threads", "workers")]
 
 
 @pytest.mark.parametrize(("name", "parameter"), COUNTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import SurefootError
 from ..files import read_json
-from ..training.trackers import check_tracker, log_audit
+from ..training.trackers import check_tracker_of_audits, log_audit
 from .naming import check_audit, numbers_in
 
 
@@ -26,7 +26,7 @@ def track(folder: str | Path, tracker: str, *, project: str | None = None) -> No
     >>> sf.track("audits/mine", "tensorboard")
     """
     folder = Path(folder)
-    check_tracker(tracker)
+    check_tracker_of_audits(tracker)
     audit, page = check_audit(folder / "audit.json", read_json("audit", folder / "audit.json")), folder / "report.html"
     if not page.is_file():
         raise SurefootError(f"'{folder}' has no report.html: surefoot audit or sf.write_page writes it.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from ..auditing.arguments import QUICK, check_engine, check_names, check_parts, 
 from ..auditing.depths import find_depth
 from ..auditing.tracking import track
 from ..calibration.arguments import CROSS_FIT
+from ..corruptions.arguments import check_copied
 from ..data.arguments import SPLITS, check_data
 from ..errors import NotFound, SurefootError, UnknownName, printable
 from ..keys import LARGEST as LARGEST_SEED
@@ -23,7 +25,7 @@ from ..progress import now
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
 from ..training.launching import check_processes, is_first, launch, launched
-from ..training.trackers import check_tracker
+from ..training.trackers import check_tracker_of_audits
 from . import options as flag
 from .main import ARGUMENTS
 from .targets import WAYS, Target, find_target, one_target, with_members
@@ -115,6 +117,7 @@ def audit(
     quiet: flag.Quiet = False,
 ) -> None:
     """Measure a trained model and write audit.json, audit-data/ and report.html."""
+    began = time.perf_counter()
     check_processes(processes)
     labels = [*find_depth(depth).measure, *(measure_ or ()), "foreign", "members"]
     check_parts(labels, names_in(skip), names_in(only))
@@ -124,7 +127,7 @@ def audit(
     check_risks(risk or ())
     time_budget = parse_time(time_) if time_ is not None else QUICK if depth == "quick" else None
     if tracker is not None:
-        check_tracker(tracker)
+        check_tracker_of_audits(tracker)
     elif project is not None:
         raise SurefootError("--project is for --tracker.")
     target = one_target(targets or [], ensemble)
@@ -177,7 +180,7 @@ def audit(
     default = CROSS_FIT if split == loaded.calibrate_on else loaded.calibrate_on
     measured: dict[str, Any] = {"split": split, "batch_size": batch_size, "seed": seed, "device": device}
     measured |= {"calibrate_on": parse_source(calibrate_on) or default, "allow_leakage": allow_leakage}
-    measured |= {"depth": depth, "time_budget": time_budget, "corrupted": corrupted}
+    measured |= {"depth": depth, "time_budget": time_budget, "began": began, "corrupted": corrupted}
     measured |= {"attacks": attack or (), "corruptions": corruption or (), "measure": measure_ or (), "foreign": foreign or ()}
     measured |= {"skip": names_in(skip), "only": names_in(only), "shifts": shift or ()}
     measured |= {"engine": engine, "overwrite": overwrite}
@@ -215,8 +218,8 @@ def parse_source(given: str | None) -> str | Predictions | None:
 
 def check_files(predictions: Path | None, calibrate_on: str | None, groups: str | None, corrupted: Path | None) -> None:
     """That the files which flags name are there, before anything is read."""
-    if corrupted is not None and not corrupted.is_dir():
-        raise NotFound("folder of corrupted copies", corrupted)
+    if corrupted is not None:
+        check_copied(corrupted)
     if predictions is not None and not predictions.exists():
         raise NotFound("predictions", predictions)
     if calibrate_on is not None and calibrate_on not in (CROSS_FIT, *SPLITS) and not Path(calibrate_on).exists():

@@ -16,7 +16,7 @@ from ..errors import SurefootError
 from ..files import only_writer, read_json, write_json
 from ..registry import TRUST
 from ..schemas import check_keys
-from ..training.run_files import CALIBRATION, GUARANTEES
+from ..training.run_files import CALIBRATION, GUARANTEES, MODEL
 from ..version import VERSION
 from .options import ModelFlags
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ..calibration.guarantees import Guarantees
     from .targets import Target
 
-MODEL = "model.json"
 KEPT = ("surefoot", "name", "model", "data", "weights")
 PATHS = ("checkpoint", "classes")  # flags that may name a file, which is copied
 

@@ -14,7 +14,8 @@ from ..attacks.table import FIXED, NOT_OPTIONS
 from ..errors import UnknownName
 from ..registry import Registry, import_target
 from ..schemas import defaults_of
-from ..training.arguments import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS
+from ..training.arguments import NOT_TRAINING_OPTIONS
+from ..training.option_names import TAKEN_BY
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 TABLES = {
@@ -27,9 +28,9 @@ TABLES = {
     "measurements": "surefoot.measurements.registry:MEASUREMENTS",
 }
 SECTIONS = {  # of --set, with a function that takes their options, and what else it takes
-    "data-options": ("surefoot.data.loading:load_data", NOT_DATA_OPTIONS),
-    "model-options": ("surefoot.models.loading:load_model", NOT_MODEL_OPTIONS),
-    "augmentation": ("surefoot.data.augmentation:Augmentation", ()),
+    "data-options": TAKEN_BY["data"],
+    "model-options": TAKEN_BY["model"],
+    "augmentation": TAKEN_BY["augmentation"],
     "training": ("surefoot.training.fitting:fit", NOT_TRAINING_OPTIONS),
 }
 KINDS = [*TABLES, *SECTIONS]

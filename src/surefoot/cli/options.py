@@ -16,7 +16,7 @@ import typer
 
 from .. import files
 from ..data.arguments import check_amounts, check_resizing, check_size, check_split
-from ..errors import SurefootError
+from ..errors import NotFound, SurefootError
 from ..progress import speaking
 from ..schemas import parse_number
 
@@ -82,6 +82,9 @@ class DataFlags:
         check_size(size)
         check_resizing(self.crop_pct, self.interpolation)
         check_amounts(workers=self.workers)
+        for kind, path in (("labels", self.labels), ("class map", self.class_map)):
+            if path is not None and not path.is_file():
+                raise NotFound(kind, path)
         return given(**{**vars(self), "image_size": size, "max_images": max_images})
 
 

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..corruptions.arguments import check_copied, find_photographs
 from ..data.arguments import DATASETS, has_reader
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..files import write_text
 from ..models.arguments import check_device
 from ..objectives.methods import OBJECTIVES
 from ..report.pictures import check_picture, write_figures
+from ..schemas import parse_value
 from ..studies.engines import find_engine
 from ..studies.papers import find_figure
-from ..studies.reading import check_scale, find_study, read_file, read_study, study_names
+from ..studies.reading import at_scale, check_scale, find_study, read_file, read_study, study_names
 from ..studies.results import Results, require_results
 from ..studies.schema import ALSO, Study
 from ..training.launching import check_processes
@@ -303,21 +305,25 @@ def prepare(
 ) -> tuple[Study, list[Cell], Origins]:
     """The study and its cells as the flags ask for them, and where its corrupted copies are."""
     axes = check_flags(name, scale, wanted, seeds, objective)
+    values = parse_grid(grid or [])
+    require(random is None or random >= 1, "--random", "at least 1", random)
+    searched = objective is not None or bool(values) or random is not None
+    if searched and at_scale(read_file(name, allow_code=allow_code), scale).get("select") is None:
+        raise SurefootError(f"--objective, --grid and --random are for hyperparameters, and '{name}' is a fixed grid.")
+    for folder in corrupted or []:
+        check_copied(folder)
+    if frost is not None:
+        find_photographs(frost)
     from ..studies.cells import cells_of, only
     from ..studies.origins import with_origins
-    from ..studies.searching import grid_methods, parse_grid, random_methods
+    from ..studies.searching import grid_methods, random_methods
 
     changes: dict[str, Any] = {} if seeds is None else {"seeds": seeds, "seeds_of": {}}
-    searched = objective is not None or grid or random is not None
-    chosen = read_study(name, scale, changes, allow_code=allow_code)
     if searched:
-        if chosen.select is None:
-            raise SurefootError(f"--objective, --grid and --random are for hyperparameters, and '{name}' is a fixed grid.")
-        values, target = parse_grid(grid or []), objective or "macs"
+        target = objective or "macs"
         methods = grid_methods(target, values) if random is None else random_methods(target, values, random)
         changes |= {"methods": methods, "baseline": None, "seeds_of": {}}
-        chosen = read_study(name, scale, changes, allow_code=allow_code)
-    chosen, origins = with_origins(name, chosen, corrupted or [], frost)
+    chosen, origins = with_origins(name, read_study(name, scale, changes, allow_code=allow_code), corrupted or [], frost)
     return chosen, only(cells_of(chosen, root), axes), origins
 
 
@@ -332,6 +338,17 @@ def parse_only(text: str) -> tuple[str, list[str]]:
     if not (axis and equals and names):
         raise SurefootError(f"--only takes AXIS=NAME,NAME, got '{text}'.")
     return ALSO.get(axis, axis), re.split(r",(?![^()]*\))", names)
+
+
+def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
+    """`margin=0.5,1,2` and the like."""
+    out: dict[str, list[Any]] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not (name and equals and text):
+            raise SurefootError(f"--grid takes NAME=VALUE,VALUE, got '{setting}'.")
+        out.setdefault(name, []).extend(parse_value(value) for value in text.split(","))
+    return out
 
 
 def check_folders(cells: Sequence[Cell]) -> None:

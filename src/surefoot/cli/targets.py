@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..calibration.arguments import CROSS_FIT
+from ..data.architectures import check_architecture
 from ..data.arguments import check_data
 from ..data.settings import FOLDER, folder_name, is_foreign, is_model_file, is_transformers, settings_of
 from ..errors import NotFound, SurefootError
-from ..models.arguments import check_returns, check_stem
+from ..models.arguments import check_returns, check_sends, check_stem
 from ..models.remote import is_remote_model
 from ..progress import now
 from ..registry import import_file, import_own, takes
@@ -120,6 +121,7 @@ def check_source(target: Path | None, source: flag.ModelFlags) -> None:
     for name in flag.given(timeout=source.timeout, sends=source.sends):
         if not is_remote_model(str(target or source.model or "")):
             raise SurefootError(f"--{name} is for models that are commands (cmd:) or addresses.")
+    check_sends(source.sends)
     normalisation = source.normalisation()
     if target is not None and not is_model(str(target)):
         if source.returns is not None:
@@ -223,6 +225,7 @@ def from_name(
     complete = is_model(model)
     if checkpoint is None and not pretrained and not complete:
         raise SurefootError(f"--model {model} needs --checkpoint or --pretrained.")
+    check_architecture(model, pretrained)
     check_stem(source.stem)
     check_returns(source.returns)
     check_data(source.data, options.get("root"))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..data.architectures import check_architecture
 from ..data.arguments import check_amounts, check_data
 from ..data.fetching import local_data, refuse_remote_model
 from ..errors import NotFound, SurefootError, UnknownName, shown
@@ -20,7 +21,9 @@ from ..schemas import defaults_of, parse_value
 from ..training.arguments import NOT_TRAINING_OPTIONS, check_values, training_options
 from ..training.fitting import fit
 from ..training.launching import check_processes, is_first, launch, launched
+from ..training.option_names import check_option_names
 from ..training.recipe_files import NAMED, SECTIONS, read_recipe, source_of
+from ..training.trackers import check_tracker
 from . import options as flag
 from .main import ARGUMENTS
 
@@ -104,11 +107,16 @@ def train(
     check_flags(data, objective, checkpoint, reading, fraction, sections["training"], stem, device, processes)
     if project is not None and tracker is None:
         raise SurefootError("--project is for --tracker.")
+    if tracker is not None:
+        check_tracker(tracker)
     if allow_code and recipe is None:
         raise SurefootError("--allow-code is for --recipe.")
     base = read_recipe(recipe) if recipe else {}
     composed = compose(base, set or [], names, sections, seed)
     training_options(composed["training"])
+    check_option_names(composed)
+    if isinstance(composed["model"].get("name"), str):
+        check_architecture(composed["model"]["name"], composed["model"].get("pretrained", False))
     from ..training.recipes import Recipe
 
     if set:  # a flag wins over what --set says of the same, and nonsense is still nonsense

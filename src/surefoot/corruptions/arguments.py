@@ -29,6 +29,12 @@ def check_copies(layout: str, scale: str) -> None:
         raise UnknownName("scale", scale, [*SCALES, "auto"])
 
 
+def check_copied(folder: str | Path) -> None:
+    """That a folder of copies is there."""
+    if not Path(folder).is_dir():
+        raise NotFound("folder of corrupted copies", folder)
+
+
 def find_photographs(source: str | Path) -> Path:
     """The folder of frost photographs that `source` means."""
     if str(source) == PACKAGE:

@@ -18,6 +18,7 @@ from ..data.preprocessing import Preprocessing
 from ..data.streaming import Pictures, StreamedSplit
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..types import Batch
+from .arguments import check_copied
 from .engine import corrupt
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -86,8 +87,7 @@ def open_copies(
 ) -> ArrayCopies | FolderCopies:
     """The corrupted copies in a folder, in whichever layout; classes and preprocessing are for trees of images."""
     path = Path(folder)
-    if not path.is_dir():
-        raise NotFound("folder of corrupted copies", path)
+    check_copied(path)
     if (path / "labels.npy").is_file():
         return ArrayCopies(path)
     copies = FolderCopies(path, class_names, preprocessing)

@@ -9,6 +9,7 @@ from ..errors import SurefootError, UnknownName
 
 STEMS = ("auto", "imagenet", "enlarge")
 RETURNS = ("logits", "probabilities")
+SENDS = ("npy", "png")
 SUFFIXES = {"onnx": ".onnx", "torch": ".pt2"}
 QUANTISED = ("int8",)
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
@@ -33,6 +34,11 @@ def check_stem(stem: str | None) -> None:
 def check_returns(returns: str | None) -> None:
     if returns is not None and returns not in RETURNS:
         raise UnknownName("kind of scores", returns, RETURNS)
+
+
+def check_sends(sends: str | None) -> None:
+    if sends is not None and sends not in SENDS:
+        raise UnknownName("way to send pictures", sends, SENDS)
 
 
 def check_installed() -> None:

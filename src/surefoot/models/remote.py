@@ -22,11 +22,11 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import numpy as np
 
-from ..errors import SurefootError, UnknownName, require
+from ..errors import SurefootError, require
+from .arguments import check_sends
 
 COMMAND = "cmd:"
 ADDRESSES = ("http://", "https://")
-SENDS = ("npy", "png")
 LARGEST = 64 << 20  # bytes of an answer
 AT_ONCE = 32  # pictures of a request
 logger = logging.getLogger("surefoot")
@@ -59,8 +59,7 @@ class Asked:
     process: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.sends not in SENDS:
-            raise UnknownName("way to send pictures", self.sends, SENDS)
+        check_sends(self.sends)
         require(0 < self.timeout < math.inf, "timeout", "positive and finite", self.timeout)
         require(self.retries >= 0, "retries", "at least 0", self.retries)
 

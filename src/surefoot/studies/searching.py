@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import SurefootError, UnknownName, require
 from ..metrics import UP, of_column
 from ..objectives.methods import build_objective, load_method
-from ..schemas import check_options, defaults_of, parse_value
+from ..schemas import check_options, defaults_of
 from ..seeds import derive
 from .cells import Cell
 from .layout import collect
@@ -20,17 +20,6 @@ from .results import Results
 from .schema import AXES, Study
 
 FACTOR = 4.0  # how far random draws go from a default, where no range is given
-
-
-def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
-    """`margin=0.5,1,2` and the like."""
-    out: dict[str, list[Any]] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not (name and equals and text):
-            raise SurefootError(f"--grid takes NAME=VALUE,VALUE, got '{setting}'.")
-        out.setdefault(name, []).extend(parse_value(value) for value in text.split(","))
-    return out
 
 
 def grid_methods(objective: str, grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ..allocator import keep_large_blocks
 from ..errors import SurefootError
 from ..schemas import any_spelling
 from .arguments import check_values, training_option_names
-from .trackers import begin
+from .trackers import begin, check_tracker
 
 if TYPE_CHECKING:
     from ..data.augmentation import Augmentation
@@ -91,6 +91,8 @@ def fit(
     objective = build_objective(objective, {}) if isinstance(objective, str) else objective
     if project is not None and tracker is None:
         raise SurefootError("project is for a tracker.")
+    if tracker is not None:
+        check_tracker(tracker)
     names = training_option_names()
     check_values({name: given[name] for name in names})
     check_fitting(model, data, patience, keep)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..files import inside, read_json, write_json
 
 FOLDER, RUN = "tracker", "run.json"
 PROJECT = "surefoot"
+TRACKERS = ("tensorboard", "wandb", "mlflow", "aim", "clearml", "comet_ml", "dvclive", "swanlab", "trackio")  # accelerate's
 AT_ONCE = 500  # numbers in a request to MLflow
 Parameters = Mapping[str, Any]
 Numbers = Mapping[str, float]
@@ -123,9 +125,15 @@ AUDITED = {"tensorboard": to_tensorboard, "mlflow": to_mlflow, "wandb": to_wandb
 
 
 def check_tracker(tracker: str) -> None:
-    """A tracker that takes audits, and is installed."""
-    from importlib.util import find_spec
+    """A tracker of training, and installed."""
+    if tracker not in TRACKERS:
+        raise UnknownName("tracker", tracker, TRACKERS)
+    if find_spec(tracker) is None and not (tracker == "tensorboard" and find_spec("tensorboardX")):
+        raise SurefootError(f"tracker '{tracker}' is not installed.")
 
+
+def check_tracker_of_audits(tracker: str) -> None:
+    """A tracker that takes audits, and is installed."""
     if tracker not in AUDITED:
         raise UnknownName("tracker of audits", tracker, AUDITED)
     if find_spec(tracker) is None:
