@@ -44,7 +44,7 @@ docs: $(READY) ## The documentation site, in site/
 package: $(READY) ## Wheel and sdist, checked and used as a newcomer would
 	@sh scripts/newcomer.sh $(BIN)/python
 
-stress: $(READY) ## Repeated kills, launches and large sizes
+stress: $(READY) ## Repeated kills, launches, large sizes, and the rest of many cases
 	$(BIN)/python -m pytest -m stress
 
 bench: $(READY) ## Every benchmark, as ratios

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,23 +33,34 @@ def shown_best(data: dict[str, object]) -> None:
         del data[kind]
 
 
-def executed(path: Path) -> nbformat.NotebookNode:
-    """The notebook with what its cells give now; a cell that fails raises."""
-    notebook = nbformat.read(path, as_version=4)
-    with TemporaryDirectory() as folder:
-        resources = {"metadata": {"path": folder}}
-        client = NotebookClient(notebook, timeout=600, kernel_name="python3", coalesce_streams=True, resources=resources)
+def forget(folder: str) -> nbformat.NotebookNode:
+    """A cell after which a kernel knows no name any more and is in another folder; what it has imported it keeps."""
+    return nbformat.v4.new_code_cell(f"%reset -f\n__import__('os').chdir({folder!r})")
+
+
+def executed(*paths: Path) -> list[nbformat.NotebookNode]:
+    """The notebooks with what their cells give now, all in one kernel; a cell that fails raises."""
+    notebooks = [nbformat.read(path, as_version=4) for path in paths]
+    with ExitStack() as stack:
+        folders = [stack.enter_context(TemporaryDirectory()) for _ in paths]
+        whole = nbformat.v4.new_notebook(metadata=notebooks[0].metadata)
+        whole.cells = list(notebooks[0].cells)
+        for folder, notebook in zip(folders[1:], notebooks[1:], strict=True):
+            whole.cells += [forget(folder), *notebook.cells]
+        resources = {"metadata": {"path": folders[0]}}
+        client = NotebookClient(whole, timeout=600, kernel_name="python3", coalesce_streams=True, resources=resources)
         client.execute(env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})
-    for cell in notebook.cells:
-        cell.metadata.pop("execution", None)  # times of day
-        for output in cell.get("outputs", ()):
-            shown_best(output.get("data", {}))
-    notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], MADE_OF: cells_hash(notebook)}
-    return notebook
+    for notebook in notebooks:
+        for cell in notebook.cells:
+            cell.metadata.pop("execution", None)  # times of day
+            for output in cell.get("outputs", ()):
+                shown_best(output.get("data", {}))
+        notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], MADE_OF: cells_hash(notebook)}
+    return notebooks
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or NAMES:
         path = FOLDER / f"{name}.ipynb"
-        nbformat.write(executed(path), path)
+        nbformat.write(executed(path)[0], path)
         print(path.name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +22,19 @@ from surefoot.data.dataset import Dataset
 from surefoot.training.runs import Run
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: the garbage collector need not look at it again and again."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # modules in C count what is left at the end
+
+
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     """Whatever a test draws without a generator of its own is the same in every run, alone or beside others."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # not `torch.manual_seed`, which writes down the stack for devices to come
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -146,6 +157,17 @@ def shared_data() -> Path:
     if not (folder / "mnist.tar.gz").is_file():
         pytest.skip("no shared data sets beside the repo (SUREFOOT_SHARED_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def cifar10_test(shared_data: Path, once: Callable[..., Path]) -> Path:
+    """The test pictures in folders of their classes; unpacked by a program, since there are many before them."""
+
+    def unpack(folder: Path) -> None:
+        folder.mkdir()
+        subprocess.run(["tar", "-xzf", shared_data / "cifar10.tar.gz", "-C", folder, "test"], check=True)
+
+    return once("cifar10-test", unpack) / "test"
 
 
 @pytest.fixture

@@ -1,15 +1,86 @@
-"""Real commands, each in a process of its own that a server forks: without its imports a command takes a second, not ten."""
+"""Real processes without their imports: forked from this one, or from a server that has read all commands."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
+
+
+@dataclass
+class Child:
+    """A process that was forked from this one, and its exit code once it has ended (negative if a signal ended it)."""
+
+    number: int
+    code: int | None = None
+
+    def poll(self) -> int | None:
+        if self.code is None:
+            ended, status = os.waitpid(self.number, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if ended else None
+        return self.code
+
+    def wait(self, seconds: float = 120) -> int:
+        until = time.monotonic() + seconds
+        while self.poll() is None:
+            assert time.monotonic() < until, "the process did not end"
+            time.sleep(0.01)
+        assert self.code is not None
+        return self.code
+
+    def send(self, number: int) -> int:
+        """Send a signal, and wait for the end."""
+        os.kill(self.number, number)
+        return self.wait()
+
+
+@contextmanager
+def child_of_this(work: Callable[[], object], said: Path) -> Iterator[Child]:
+    """A process with all that this one has imported that does some work; what it says on either stream goes to a file.
+
+    It has one thread, since others do not survive a fork, and no code of ours runs after its work.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of forks where there are threads
+        child = Child(os.fork())
+    if not child.number:
+        work_and_exit(work, said)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.send(signal.SIGKILL)
+
+
+def work_and_exit(work: Callable[[], object], said: Path) -> None:
+    code = 1
+    try:
+        out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(out, stream)
+        sys.stdout, sys.stderr = (os.fdopen(stream, "w", 1, closefd=False) for stream in (1, 2))
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background has it ignored
+        torch.set_num_threads(1)
+        work()
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
 
 SERVER = """
 import json, os, signal, sys, time

@@ -2,6 +2,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from surefoot import allocator
 
 
@@ -18,21 +20,26 @@ def test_no_glibc_no_change(monkeypatch):
     assert allocator.keep_large_blocks() == "left to the system (not glibc)"
 
 
-def test_freed_blocks_stay_with_the_process():
-    """Another 64 MiB tensor costs no page faults once the memory of earlier ones is kept."""
-    code = """
-import resource, sys, torch
+CODE = """
+import resource, sys
 from surefoot.allocator import keep_large_blocks
 print(keep_large_blocks())
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    torch.ones(2**24).sum()
+    BLOCK
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 print(any(faults() < 100 for _ in range(int(sys.argv[1]))))  # the kernel may take pages back in between
 """
 
+
+@pytest.mark.parametrize(
+    "block", ["len(bytes([120]) * 2**26)", pytest.param("__import__('torch').ones(2**24).sum()", marks=pytest.mark.stress)]
+)
+def test_freed_blocks_stay_with_the_process(block):
+    """Another 64 MiB, of bytes or of a tensor, cost no page faults once the memory of earlier ones is kept."""
+
     def lines(times, **environment):
-        command = [sys.executable, "-c", code, str(times)]
+        command = [sys.executable, "-c", CODE.replace("BLOCK", block), str(times)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
         return done.stdout.split("\n")
 

@@ -24,14 +24,15 @@ SEARCHED = ["load_data", "cross_fit_temperature", "MaCSAugMix"]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
-    return folder
+def site(once):
+    def build(folder):
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+        env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "WARNING" not in done.stderr
+
+    return once("site", build)
 
 
 def test_search_finds_every_public_name(site):
@@ -61,8 +62,13 @@ def test_built_pages_fetch_nothing(site):
         assert not re.search(r"url\([\"']?(?:https?:)?//|@import", style.read_text()), style.name
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        *((1280, "light"), (390, "dark")),
+        *(pytest.param(*each, marks=pytest.mark.stress) for each in ((1280, "dark"), (390, "light"))),
+    ],
+)
 def test_pages_on_a_desk_and_a_phone_light_and_dark(site, browser, width, scheme):
     """Start page, API page, tutorial, live report by its link: no sideways scroll, no error, nothing fetched."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)

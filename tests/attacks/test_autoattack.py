@@ -27,21 +27,22 @@ def test_at_most_what_pgd_leaves(norm, eps, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+PARTS = {"standard": ["apgd-ce", "apgd-t", "fab-t", "square"], "fast": ["apgd-ce", "apgd-t"], "rand": ["apgd-ce", "apgd-dlr"]}
+FEW_CLASSES = [(2, "standard"), (3, "standard"), (7, "fast"), (12, "standard"), (2, "rand"), (3, "rand")]
+SOON = [(2, "standard"), (3, "rand")]  # in the other norms
+
+
 @pytest.mark.parametrize(
-    ("classes", "version", "parts"),
+    ("classes", "version", "norm"),
     [
-        (2, "standard", ["apgd-ce", "apgd-t", "fab-t", "square"]),
-        (3, "standard", ["apgd-ce", "apgd-t", "fab-t", "square"]),
-        (7, "fast", ["apgd-ce", "apgd-t"]),
-        (12, "standard", ["apgd-ce", "apgd-t", "fab-t", "square"]),
-        (2, "rand", ["apgd-ce", "apgd-dlr"]),
-        (3, "rand", ["apgd-ce", "apgd-dlr"]),
+        pytest.param(*each, norm, marks=() if norm == "linf" or each in SOON else pytest.mark.stress)
+        for norm in ("linf", "l2", "l1")
+        for each in FEW_CLASSES
     ],
 )
-@pytest.mark.parametrize("norm", ["linf", "l2", "l1"])
-def test_any_number_of_classes(classes, version, parts, norm):
+def test_any_number_of_classes(classes, version, norm):
     attack = replace(QUICK, version=version, norm=norm, eps=0.01)
-    assert list(attack.parts(classes, (8, 8))) == [part for part in parts if norm != "l1" or part != "square"]
+    assert list(attack.parts(classes, (8, 8))) == [part for part in PARTS[version] if norm != "l1" or part != "square"]
     net, images = small_net(classes), pictures(6)
     labels = net(images).argmax(1)
     found = attack(net, images, labels)
@@ -51,9 +52,16 @@ def test_any_number_of_classes(classes, version, parts, norm):
     assert ((net(found).argmax(1) != labels) == changed).all()
 
 
-@pytest.mark.parametrize("norm", ["linf", "l2"])
+SIZES = [(1, 1, 1), (3, 2, 5), (1, 4, 4), (3, 5, 9), (2, 12, 6), (3, 7, 7), (1, 12, 12), (3, 18, 18), (3, 10, 20)]
+
+
 @pytest.mark.parametrize(
-    "size", [(1, 1, 1), (3, 2, 5), (1, 4, 4), (3, 5, 9), (2, 12, 6), (3, 7, 7), (1, 12, 12), (3, 18, 18), (3, 10, 20)]
+    ("size", "norm"),
+    [
+        pytest.param(size, norm, marks=pytest.mark.stress if (number + (norm == "l2")) % 2 and number else ())
+        for number, size in enumerate(SIZES)
+        for norm in ("linf", "l2")
+    ],
 )
 def test_any_size(size, norm):
     torch.manual_seed(0)
@@ -195,15 +203,19 @@ def robust():
     return net.eval(), few[:100], test.labels[:100]
 
 
+@pytest.mark.parametrize("targets", [3, pytest.param(9, marks=pytest.mark.stress)])
 @pytest.mark.parametrize(("norm", "eps"), [("linf", 0.1), ("l2", 0.8)])
-def test_parity_image_by_image(robust, norm, eps):
+def test_parity_image_by_image(robust, norm, eps, targets, monkeypatch):
+    """With all nine targets of the published attack in the stress suite."""
     package = pytest.importorskip("pyautoattack.autoattack")
     net, images, labels = robust
     net.requires_grad_(False)
     theirs = package.AutoAttack(net, eps=eps, norm={"linf": "Linf", "l2": "L2"}[norm], seed=0)
     theirs.square.n_queries = 50
+    theirs.apgd_targeted.n_target_classes = theirs.fab.n_target_classes = targets
     found, _ = theirs.run_standard_evaluation(images.clone(), labels.clone())
     standing = net(found).argmax(1) == labels
+    monkeypatch.setattr("surefoot.attacks.auto_attack.TARGETS", targets)
     ours = evaluate(net, images, labels, AutoAttack(eps, norm, queries=50))
     left = ours.attacked.correct & ours.clean.correct
     assert 5 < int(standing.sum()) < 95

@@ -1,6 +1,7 @@
 """Foreign pictures in an audit: what is scored, kept, shown, refused, and what it comes to on a made-up truth."""
 
 import json
+import math
 import runpy
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.metrics import roc_auc_score
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import surefoot as sf
 from surefoot.auditing.depths import Depth
 from surefoot.errors import SurefootError
 from surefoot.ood.arguments import MADE
-from surefoot.ood.foreign import foreign_sets, shuffled_patches
+from surefoot.ood.foreign import BLOCK, foreign_sets, shuffled_patches
 
 ONLY = Depth("quick", {"foreign": {"max_images": 60, "train_images": 200}})
 
@@ -192,7 +194,7 @@ def test_the_page_shows_it_and_escapes_names(audited, tmp_path):
         part["<b>noise</b>"] = part.pop("noise-uniform")
     text = sf.write_page(tmp_path / "page.html", [plain]).read_text()
     section = text[text.index('id="foreign"') :].split("</section>")[0]
-    assert "Near from the known pictures" in section
+    assert "Near the known pictures" in section
     assert section.count("<small>best</small>") == len(MADE)
     assert "&lt;b&gt;noise&lt;/b&gt;" in section
     assert "<b>noise</b>" not in section
@@ -201,8 +203,8 @@ def test_the_page_shows_it_and_escapes_names(audited, tmp_path):
 
 
 def test_the_command_takes_sets_and_a_gate_reads_their_numbers(run, surefoot, quicker, tmp_path):
-    command = ("audit", run.folder, "--output", tmp_path, "--foreign", "noise-uniform", "--foreign", "near:patches", "--quiet")
-    assert surefoot(*command).code == 0
+    sets = ("--foreign", "noise-uniform", "--foreign", "near:patches")
+    assert surefoot("audit", run.folder, "--output", tmp_path, *sets, "--only", "foreign", "--quiet").code == 0
     plain = json.loads((tmp_path / "audit.json").read_text())
     assert list(plain["foreign"]["sets"]) == ["noise-uniform", "patches"]
     rule = "foreign.sets.noise-uniform.scores.mahalanobis.auroc > 0.5"
@@ -233,3 +235,24 @@ def test_classes_that_were_held_out_are_near():
     }
     assert sets["held out"]["scores"][sets["held out"]["best"]]["auroc"] > 0.8
     assert sets["photographs"]["scores"]["mahalanobis"]["auroc"] > 0.9
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_made_set_takes_the_memory_of_a_block(digits, name):
+    """No tensor of floats on the way is larger than a block of pictures, however many there are (photographs apart)."""
+    largest = 0
+
+    class Watching(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            nonlocal largest
+            made = function(*args, **(kwargs or {}))
+            if isinstance(made, torch.Tensor) and made.is_floating_point():
+                largest = max(largest, made.numel())
+            return made
+
+    with Watching():
+        pictures = foreign_sets([name], digits, "test")[name]
+    assert len(pictures) == len(digits.test) > 2 * BLOCK
+    photograph = 3 * 427 * 640  # scikit-learn's
+    block = BLOCK * digits.channels * math.prod(digits.image_size)
+    assert 0 < largest <= (max(block, photograph) if name == "photographs" else block)

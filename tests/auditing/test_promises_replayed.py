@@ -11,6 +11,7 @@ from surefoot.auditing.depths import Depth
 from surefoot.auditing.gating import judge, parse_rule
 from surefoot.errors import SurefootError
 from surefoot.measurements.promises import BROKEN, KEPT, UNKNOWN, fit_promises, judged
+from surefoot.report.sections.promises import groups_of
 
 DEPTH = Depth(
     "quick",
@@ -117,3 +118,13 @@ def test_the_page_has_the_map(audited, tmp_path):
     assert 'class="promise-broken"' in section
     assert 'class="promise-kept"' in section
     assert section.count("first broken at") == 2
+
+
+def test_rows_share_a_table_where_they_share_severities():
+    def row(title, *severities, state=KEPT):
+        return {"title": title, "cells": {severity: {"state": state} for severity in severities}}
+
+    rows = [row("fog", "1", "3"), row("FGSM", ""), row("noise", "16", "2"), row("snow", "3", "1")]
+    found = [(group["severities"], [row["title"] for row in group["rows"]]) for group in groups_of(rows)]
+    assert found == [(("1", "3"), ["fog", "snow"]), (("",), ["FGSM"]), (("2", "16"), ["noise"])]
+    assert groups_of([row("fog", "1", state=UNKNOWN), row("FGSM", "", state=UNKNOWN)]) == []

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torchmetrics.classification import MulticlassAccuracy, MulticlassCalibrationError
 
 from surefoot.calibration import Metric, Predictions, compute, scores
 from surefoot.calibration.scoring import NAMES
@@ -30,6 +29,8 @@ def test_batches_give_the_score_of_the_whole(name):
 
 def test_beside_torchmetrics():
     """The same loop, whichever metric is in it."""
+    from torchmetrics.classification import MulticlassAccuracy, MulticlassCalibrationError
+
     pairs = [
         (Metric("ece", of="probabilities"), MulticlassCalibrationError(7, n_bins=15)),
         (Metric("max_error", of="probabilities"), MulticlassCalibrationError(7, n_bins=15, norm="max")),

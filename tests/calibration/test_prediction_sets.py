@@ -232,13 +232,14 @@ def test_cross_fitting():
         cross_fit_prediction_sets(given_[:1])
 
 
+@pytest.mark.parametrize("draws", [400, pytest.param(1000, marks=pytest.mark.stress)])
 @pytest.mark.parametrize("score", OPTIONS)
-def test_coverage_follows_its_law_over_draws(score, one_thread):
-    """1,000 data sets: temperature and regularisation on 30 images, threshold on 60, coverage on 50 others.
+def test_coverage_follows_its_law_over_draws(score, draws, one_thread):
+    """Many data sets: temperature and regularisation on 30 images, threshold on 60, coverage on 50 others.
 
     The number covered is beta-binomial: Beta(k, n + 1 - k) is the coverage given the images of the threshold.
     """
-    draws, tuned, images, judged = 1000, 30, 60, 50
+    tuned, images, judged = 30, 60, 50
     covered = np.zeros(draws, dtype=int)
     whole = drawn(draws * (tuned + images + judged), 4, 11)
     for draw in range(draws):
@@ -250,7 +251,7 @@ def test_coverage_follows_its_law_over_draws(score, one_thread):
     rank = quantile_rank(images, 0.9)
     law = betabinom(judged, rank, images + 1 - rank)
     assert covered.mean() == pytest.approx(law.mean(), abs=3.5 * law.std() / math.sqrt(draws))
-    assert covered.std() == pytest.approx(law.std(), rel=0.1)
+    assert covered.std() == pytest.approx(law.std(), rel=3.2 / math.sqrt(draws))
     assert law.mean() / judged >= 0.9
     edges = [38, 41, 43, 44, 45, 46, 47, 48, 49]  # groups 0 to 38, 39 to 41, ..., 50
     expected = np.diff([0, *law.cdf(edges), 1]) * draws

@@ -110,12 +110,13 @@ def test_limiting_cases():
     assert bold < careful
 
 
-def test_promised_risk_is_exceeded_in_at_most_delta_of_draws(one_thread):
-    """1,000 data sets of 240 images: temperature and sequence on a half, the threshold on the other half.
+@pytest.mark.parametrize("draws", [400, pytest.param(1000, marks=pytest.mark.stress)])
+def test_promised_risk_is_exceeded_in_at_most_delta_of_draws(draws, one_thread):
+    """Many data sets of 240 images: temperature and sequence on a half, the threshold on the other half.
 
     Labels follow softmax(z), so after the right temperature the true error rate above a threshold is a mean of 1 - confidence.
     """
-    draws, risk, delta = 1000, 0.15, 0.1
+    risk, delta = 0.15, 0.1
     population = drawn(20_000, 3, 99)
     wrong_chance = 1 - (population.logits.double() / 1.7).softmax(1).amax(1)
     whole = drawn(draws * 240, 3, 12)
@@ -132,7 +133,7 @@ def test_promised_risk_is_exceeded_in_at_most_delta_of_draws(one_thread):
         promised += 1
         answered = (population.logits / temperature.temperature).softmax(1).amax(1) >= found.threshold
         exceeded += float(wrong_chance[answered].mean()) > risk
-    assert promised > 300  # the promise is made often enough to be tested
+    assert promised > 0.3 * draws  # the promise is made often enough to be tested
     assert exceeded / draws <= delta + 3 * math.sqrt(delta * (1 - delta) / draws)
     assert exceeded > 0  # and it is not empty
 

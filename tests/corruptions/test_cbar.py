@@ -18,7 +18,7 @@ from surefoot.corruptions.severities import SCALES, cbar_tables, constants
 from surefoot.seeds import ImageDraws
 
 EVERY = EVERY_FAMILY["c-bar"]
-SIZES = [(32, 32), (30, 44), (64, 64), (51, 97)]
+SIZES = [(30, 44), (64, 64), *(pytest.param(size, marks=pytest.mark.stress) for size in ((32, 32), (51, 97)))]
 NOT_EXACT = {  # the share of values that may be off by more than two levels: float32 may fall on the other side of an edge
     "blue_noise_sample": 0.002,
     "cocentric_sine_waves": 0.01,
@@ -140,7 +140,7 @@ def slope(field, low, high):
     return np.polyfit(radius[inside].log().numpy(), power[inside].log().numpy(), 1)[0]
 
 
-@pytest.mark.parametrize("side", [32, 64, 224])
+@pytest.mark.parametrize("side", [32, pytest.param(64, marks=pytest.mark.stress), 224])
 class TestSpectra:
     def test_blue_noise_rises(self, side):
         """The noise itself as f^2; what is cut from it still rises."""
@@ -177,7 +177,7 @@ class TestSpectra:
         assert found.square().mean().sqrt().item() == pytest.approx(amplitude / 2**0.5, rel=0.05)
 
 
-@pytest.mark.parametrize(("scale", "side"), [("32", 32), ("64", 64), ("224", 224)])
+@pytest.mark.parametrize(("scale", "side"), [("32", 32), ("64", 64), pytest.param("224", 224, marks=pytest.mark.stress)])
 def test_mean_and_deviation_of_the_change(scale, side):
     """What the definitions imply for flat grey images."""
     magnitude = {name: constants(name, 2, scale)["magnitude"] for name in EVERY}

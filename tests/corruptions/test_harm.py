@@ -1,8 +1,6 @@
 """What the corruptions that were hardest to match do to a public model, beside what the published generators did to it."""
 
 import importlib.util
-import io
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,7 @@ PUBLISHED = {  # accuracy of pyautoattack's ResNet-18 at severities 1 to 5
     "snow": (0.792, 0.658, 0.712, 0.664, 0.582),
     "spatter": (0.828, 0.738, 0.688, 0.768, 0.622),
 }
-SOON = (("frost", 5), ("zoom_blur", 3))  # the others in the stress suite
+SOON = (("frost", 5),)  # the others in the stress suite
 CHANGE = {  # mean and deviation of the change in grey levels, on 1,000 pictures; here on half of them
     "frost": ((30.28, 44.87, 48.89, 44.63, 41.09), (11.06, 16.96, 22.72, 23.31, 27.91)),
     "zoom_blur": ((-0.53, -0.78, -0.90, -1.09, -1.23), (14.49, 17.03, 20.10, 23.11, 25.86)),
@@ -28,18 +26,12 @@ CHANGE = {  # mean and deviation of the change in grey levels, on 1,000 pictures
 
 
 @pytest.fixture(scope="module")
-def pictures(shared_data):
+def pictures(cifar10_test):
     """The 101st, 103rd, ... 199th test picture of each class by name, uint8, and their classes."""
-    found = {}
-    with tarfile.open(shared_data / "cifar10.tar.gz") as archive:
-        members = {member.name: member for member in archive if member.isfile() and "test" in Path(member.name).parts}
-        names = sorted({Path(name).parts[-2] for name in members})
-        for number, folder in enumerate(names):
-            files = sorted(name for name in members if Path(name).parts[-2] == folder)[100:200:2]
-            for name in files:
-                found[name] = (np.asarray(Image.open(io.BytesIO(archive.extractfile(members[name]).read()))), number)
-    images = torch.from_numpy(np.stack([image for image, _ in found.values()])).permute(0, 3, 1, 2).contiguous()
-    return images, torch.tensor([label for _, label in found.values()])
+    files = [sorted(folder.iterdir())[100:200:2] for folder in sorted(cifar10_test.iterdir())]
+    images = np.stack([np.asarray(Image.open(file)) for several in files for file in several])
+    labels = torch.arange(len(files)).repeat_interleave(50)
+    return torch.from_numpy(images).permute(0, 3, 1, 2).contiguous(), labels
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +44,21 @@ def accuracy(pictures):
     spec.loader.exec_module(module)
     net = module.ResNet18()
     net.load_state_dict(torch.load(folder / "model_test.pt", map_location="cpu", weights_only=True))
-    net.eval()
+    net.eval().to(memory_format=torch.channels_last)  # which the CPU's convolutions prefer
 
     @torch.inference_mode()
-    def measure(images):
-        answers = torch.cat([net(part.float() / 255).argmax(1) for part in images.split(100)])
-        return float((answers == pictures[1]).double().mean())
+    def measure(images, rows=slice(None)):
+        answers = torch.cat([net(part.float() / 255).argmax(1) for part in images[rows].split(100)])
+        return float((answers == pictures[1][rows]).double().mean())
 
     return measure
 
 
-def test_the_pictures_are_those_of_the_table(pictures, accuracy):
-    assert accuracy(pictures[0]) == 0.884
+@pytest.mark.parametrize(
+    ("rows", "known"), [(slice(None, None, 5), 0.9), pytest.param(slice(None), 0.884, marks=pytest.mark.stress)]
+)
+def test_the_pictures_are_those_of_the_table(pictures, accuracy, rows, known):
+    assert accuracy(pictures[0], rows) == known
 
 
 @pytest.mark.parametrize(
@@ -76,7 +71,7 @@ def test_the_pictures_are_those_of_the_table(pictures, accuracy):
 )
 def test_harm_is_that_of_the_published_generator(pictures, accuracy, name, severity):
     """Within 4 points; the standard error of each accuracy is about 2, much of it shared by the same pictures."""
-    seeds = (0,) if name == "zoom_blur" else (0, 1)
+    seeds = (0,) if name == "zoom_blur" or (name, severity) in SOON else (0, 1)
     found = np.mean([accuracy(corrupt(pictures[0], name, severity, seed=seed)) for seed in seeds])
     assert found == pytest.approx(PUBLISHED[name][severity - 1], abs=0.04)
 

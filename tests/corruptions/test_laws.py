@@ -33,6 +33,7 @@ RANDOM = {  # and a constant with a factor that must be noticed
 }
 COUNT, SIDE = 100, 32
 SIZES = {"32": (32, 100, (1, 2, 3, 4, 5)), "64": (64, 40, (1, 3, 5)), "224": (224, 8, (2, 4))}  # side, images, severities
+SOON = {"32": (1, 3, 5), "64": (3,), "224": (4,)}  # the others in the stress suite
 BANDS = (0.02, 0.1, 0.25, 0.5)  # cycles for a pixel
 
 
@@ -71,7 +72,12 @@ def one_by_one(images, name, settings):
 
 @pytest.mark.parametrize(
     ("name", "scale", "severity"),
-    [(name, scale, severity) for name in RANDOM for scale, (_, _, several) in SIZES.items() for severity in several],
+    [
+        pytest.param(name, scale, severity, marks=() if severity in SOON[scale] else pytest.mark.stress)
+        for name in RANDOM
+        for scale, (_, _, several) in SIZES.items()
+        for severity in several
+    ],
 )
 def test_statistics_of_the_change_agree(name, scale, severity):
     side, count, _ = SIZES[scale]

@@ -31,7 +31,7 @@ def expected(model, images, temperature):
         return model.module((images - model.mean) / model.std) / temperature
 
 
-@pytest.mark.parametrize("name", ["tiny-resnet", "resnet18"])
+@pytest.mark.parametrize("name", ["tiny-resnet", "resnet10t", pytest.param("resnet18", marks=pytest.mark.stress)])
 def test_onnx_in_onnxruntime_with_one_image_and_five(name, digits, pictures, tmp_path):
     model = sf.load_model(name, data=digits, seed=0, mean=0.3, std=0.2).eval()
     names = list(digits.class_names)

@@ -65,7 +65,12 @@ def cifar_model(build, path):
     return model.eval()
 
 
-@pytest.mark.parametrize("name", NAMES)
+def soon(names):
+    """Every format, those that are not among these in the stress suite: a small net is read from each (test_checkpoints)."""
+    return [pytest.param(name, marks=() if name in names else pytest.mark.stress) for name in NAMES]
+
+
+@pytest.mark.parametrize("name", soon(("bare", "timm", "lightning", "no counters", "legacy pickle")))
 def test_cifar_in_every_format(cifar, tmp_path, name):
     build, state, _ = cifar
     original = build().eval()
@@ -75,11 +80,8 @@ def test_cifar_in_every_format(cifar, tmp_path, name):
         assert torch.equal(model(picture(32)), original(picture(32)))
 
 
-OF_TOOLS = ("bare", "timm", "lightning", "torchvision", "module._orig_mod.", "no counters", "safetensors", "legacy pickle")
-
-
-@pytest.mark.parametrize("name", OF_TOOLS)
-def test_imagenet_in_the_formats_of_common_tools(lite, tmp_path, name):
+@pytest.mark.parametrize("name", soon(("torchvision", "safetensors")))
+def test_imagenet_in_every_format(lite, tmp_path, name):
     original, state = lite
     path = write_format(name, state, tmp_path)
     model = sf.load_model("tf_efficientnet_lite0", checkpoint=path, mean=0.5, std=0.5, seed=0).eval()

@@ -120,7 +120,10 @@ def test_a_feature_space_before_the_head(name, feature_dim):
     assert model.head.bias is not None
 
 
-@pytest.mark.parametrize("name", ["small-resnet", "swin_tiny_patch4_window7_224"])
+SWIN = pytest.param("swin_tiny_patch4_window7_224", marks=pytest.mark.stress)
+
+
+@pytest.mark.parametrize("name", ["small-resnet", "vit_tiny_patch16_224", SWIN])
 def test_a_feature_space_without_relu(name):
     """Linear from the pooled vector on, negative values included; the same weights as with a ReLU."""
     options = {"num_classes": 5, "image_size": 32, "seed": 0}
@@ -133,7 +136,7 @@ def test_a_feature_space_without_relu(name):
     torch.testing.assert_close(outputs.logits, outputs.features @ model.head.weight.T + model.head.bias)
     usual = sf.load_model(name, **options, feature_dim=2).eval()
     assert torch.equal(usual.head.weight, model.head.weight)
-    silenced = float((pooled < 0).double().mean())  # by the ReLU: nothing of a ResNet, half of a Swin
+    silenced = float((pooled < 0).double().mean())  # by the ReLU: nothing of a ResNet, half of a transformer
     assert silenced == 0 if name == "small-resnet" else 0.3 < silenced < 0.7
     assert same(model, sf.load_model(**model.source))
 
@@ -205,7 +208,9 @@ def untrained(monkeypatch):
         ("resnet50", True, ("resnet50.a1_in1k", True), 224),
         ("resnet50", "a1_in1k", ("resnet50.a1_in1k", True), 224),
         ("resnet50.a2_in1k", True, ("resnet50.a2_in1k", True), 224),
-        ("convnext_tiny", "in12k_ft_in1k_384", ("convnext_tiny.in12k_ft_in1k_384", True), 384),
+        pytest.param(
+            *("convnext_tiny", "in12k_ft_in1k_384", ("convnext_tiny.in12k_ft_in1k_384", True), 384), marks=pytest.mark.stress
+        ),
         ("vit_small_patch16_224", True, ("vit_small_patch16_224.augreg_in21k_ft_in1k", True), 224),
         ("torchvision/resnet50", True, ("resnet50", "IMAGENET1K_V2"), 224),
         ("torchvision/resnet50", "IMAGENET1K_V1", ("resnet50", "IMAGENET1K_V1"), 224),

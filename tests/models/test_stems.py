@@ -69,14 +69,23 @@ def test_at_32_pixels(name):
     assert reaching(model, place, torch.rand(2, 3, 32, 32)) == (side, side)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in HEAVY])
+OF_A_KIND = ("resnet18", "mobilenetv3_small_100", "vit_small_patch16_224")  # the others at their own size in the stress suite
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in OF_A_KIND else pytest.mark.stress) for name in MODELS if name not in HEAVY],
+)
 def test_at_their_own_size(name):
     model = sf.load_model(name, num_classes=10, seed=0)
     assert min(model.image_size) >= 224
     check_training(model, MODELS[name][2])
 
 
-@pytest.mark.parametrize("name", marked(sorted(HEAVY)))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "swin_tiny_patch4_window7_224" else pytest.mark.stress) for name in sorted(HEAVY)],
+)
 def test_the_heavy_ones_forward_at_their_own_size(name):
     model = sf.load_model(name, num_classes=10, seed=0).eval()
     with torch.no_grad():
@@ -90,7 +99,13 @@ def test_the_heavy_ones_backward_at_their_own_size(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "side"), [("resnet18", 4), ("vit_small_patch16_224", 7), ("convnext_tiny", 3), ("swin_tiny_patch4_window7_224", 4)]
+    ("name", "side"),
+    [
+        ("resnet18", 4),
+        ("vit_small_patch16_224", 7),
+        pytest.param("convnext_tiny", 3, marks=pytest.mark.stress),
+        ("swin_tiny_patch4_window7_224", 4),
+    ],
 )
 def test_mnist(name, side):
     model = sf.load_model(name, num_classes=10, image_size=28, channels=1, seed=0)
@@ -100,7 +115,10 @@ def test_mnist(name, side):
 
 @pytest.mark.parametrize(
     ("name", "side"),
-    [("resnet18", 8), ("convnext_tiny", 4), ("swin_tiny_patch4_window7_224", 4), ("mobilenetv2_100", 8), ("inception_v3", 7)],
+    [
+        *(("resnet18", 8), ("convnext_tiny", 4), ("mobilenetv2_100", 8)),
+        *(pytest.param(*each, marks=pytest.mark.stress) for each in (("swin_tiny_patch4_window7_224", 4), ("inception_v3", 7))),
+    ],
 )
 def test_at_64_pixels(name, side):
     model = sf.load_model(name, num_classes=10, image_size=64, seed=0)
@@ -156,8 +174,14 @@ def test_above_64_pixels_the_stem_stays():
     assert sf.load_model("vit_small_patch16_224", num_classes=10, image_size=96, seed=0).module.patch_embed.grid_size == (6, 6)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "convnext_tiny", "vit_small_patch16_224", "mobilenetv3_small_100"])
-@pytest.mark.parametrize("size", [(32, 48), (96, 128)])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        pytest.param(name, size, marks=pytest.mark.stress if (name, size) == ("convnext_tiny", (96, 128)) else ())
+        for size in ((32, 48), (96, 128))
+        for name in ("resnet18", "convnext_tiny", "vit_small_patch16_224", "mobilenetv3_small_100")
+    ],
+)
 def test_images_that_are_not_square(name, size):
     model = sf.load_model(name, num_classes=10, image_size=size, seed=0).eval()
     assert model(torch.rand(2, 3, *size)).shape == (2, 10)

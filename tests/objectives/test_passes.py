@@ -1,16 +1,20 @@
 """Clean and perturbed passes: apart and together, wrapped models, views that misbehave."""
 
 import re
+from functools import partial
 
 import pytest
 import torch
-from torch import nn
+import torch.distributed.nn  # read after a group began, its functions would keep it as a default argument
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 
 import surefoot as sf
+from forked import child_of_this
 from surefoot.errors import SurefootError
 from surefoot.objectives.methods import OBJECTIVES, build_objective
 from surefoot.objectives.passes import has_batch_norm, logits_of, outputs_of
-from surefoot.seeds import generator
+from surefoot.seeds import generator, sharded
 
 LABELS = torch.arange(6) % 5
 
@@ -112,43 +116,39 @@ def test_compiled_models_give_the_same(images, name, before):
     torch.compiler.reset()
 
 
-WRAPPED = """
-import sys, torch
-import torch.distributed.nn  # read after the group began, its functions would keep it as a default argument
-from torch import distributed, nn
-from torch.nn.parallel import DistributedDataParallel
-import surefoot as sf
-from surefoot.objectives.methods import OBJECTIVES, build_objective
-from surefoot.seeds import generator, sharded
-
-def net(norm):
+def deep(norm=False):
     torch.manual_seed(0)
     body = [nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4) if norm else nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten()]
     return nn.Sequential(*body, nn.Linear(144, 8), nn.ReLU(), nn.Linear(8, 5)).double()
 
-distributed.init_process_group("gloo")
-rank, count = distributed.get_rank(), distributed.get_world_size()
-images = torch.rand(8, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-labels = torch.tensor([0, 0, 0, 1, 2, 2, 1, 0])  # the second half has other classes, and 3 and 4 are missing
-mine = slice(rank * 4, rank * 4 + 4)
-found = {}
-for name in OBJECTIVES.names:
-    model, objective = net(False), build_objective(name, {})
-    parallel = DistributedDataParallel(model)
-    for step in range(2):
-        with sharded(rank, count):
-            terms = objective(parallel, images[mine], labels[mine], generator=generator(step))
-        parallel.zero_grad()
-        terms.total.backward()
-    found[name] = {k: p.grad.clone() for k, p in model.named_parameters()} | dict(objective.state_dict()) | {
-        "part " + k: v for k, v in terms.parts.items()}
-    normed = DistributedDataParallel(net(True))  # buffers are broadcast at each call: two calls must not break a backward pass
-    build_objective(name, {})(normed, images[mine], labels[mine]).total.backward()
-if rank == 0:
-    torch.save(found, sys.argv[1])
-del parallel, normed  # they hold the group: its threads would outlive the interpreter and abort the process now and then
-distributed.destroy_process_group()
-"""
+
+def batch():
+    images = torch.rand(8, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    return images, torch.tensor([0, 0, 0, 1, 2, 2, 1, 0])  # the second half has other classes, and 3 and 4 are missing
+
+
+def found_by_one_of_two(rank, place):
+    """Gradients, centroids and terms of every method after two steps with DDP; the first process writes them."""
+    distributed.init_process_group("gloo", init_method=f"file://{place / 'group'}", rank=rank, world_size=2)
+    images, labels = (part[rank * 4 : rank * 4 + 4] for part in batch())
+    found = {}
+    for name in OBJECTIVES.names:
+        model, objective = deep(), build_objective(name, {})
+        parallel = DistributedDataParallel(model)
+        for step in range(2):
+            with sharded(rank, 2):
+                terms = objective(parallel, images, labels, generator=generator(step))
+            parallel.zero_grad()
+            terms.total.backward()
+        gradients = {key: p.grad.clone() for key, p in model.named_parameters()}
+        parts = {f"part {key}": value for key, value in terms.parts.items()}
+        found[name] = gradients | dict(objective.state_dict()) | parts
+        normed = DistributedDataParallel(deep(norm=True))  # buffers are broadcast at each call: two must not break a backward
+        build_objective(name, {})(normed, images, labels).total.backward()
+    if rank == 0:
+        torch.save(found, place / "found.pt")
+    del parallel, normed  # they hold the group
+    distributed.destroy_process_group()
 
 
 def test_two_processes_equal_one_for_every_method(tmp_path):
@@ -156,34 +156,16 @@ def test_two_processes_equal_one_for_every_method(tmp_path):
 
     Mixup and CutMix look for partners in their own process, so only their running is checked.
     """
-    import os
-    import subprocess
-    import sys
-
-    script, output = tmp_path / "wrapped.py", tmp_path / "found.pt"
-    script.write_text(WRAPPED)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = subprocess.run(
-        [*launcher, str(script), str(output)], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    two = torch.load(output, weights_only=True)
-    images = torch.rand(8, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    labels = torch.tensor([0, 0, 0, 1, 2, 2, 1, 0])
+    works = [(partial(found_by_one_of_two, rank, tmp_path), tmp_path / f"said-{rank}") for rank in range(2)]
+    with child_of_this(*works[0]) as first, child_of_this(*works[1]) as second:
+        codes = [first.wait(), second.wait()]
+    assert codes == [0, 0], [(tmp_path / f"said-{rank}").read_text()[-3000:] for rank in range(2)]
+    two = torch.load(tmp_path / "found.pt", weights_only=True)
+    images, labels = batch()
     for name in OBJECTIVES.names:
         if name in ("mixup", "cutmix"):
             continue
-        torch.manual_seed(0)
-        layers = [
-            nn.Conv2d(3, 4, 3),
-            nn.GroupNorm(2, 4),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(144, 8),
-            nn.ReLU(),
-            nn.Linear(8, 5),
-        ]
-        net, objective = nn.Sequential(*layers).double(), build_objective(name, {})
+        net, objective = deep(), build_objective(name, {})
         for step in range(2):
             terms = objective(net, images, labels, generator=generator(step))
             net.zero_grad()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from peak_memory import PEAK
+
 CODE = """
 import json, resource, struct, sys, zipfile
 from pathlib import Path
@@ -103,8 +105,9 @@ def test_predictions_that_nearly_fit(tmp_path):
     assert re.fullmatch(r"The predictions of '.*a.npz' need 1.7 GiB of memory, and (0.9|1.0) are free.", done.stdout.strip())
 
 
-VERY_MANY = """
-import resource
+VERY_MANY = (
+    PEAK
+    + """
 import torch
 import surefoot as sf
 
@@ -113,8 +116,9 @@ labels = torch.randint(20_000, (500,), generator=draws)
 logits = torch.randn(500, 20_000, generator=draws)
 logits[range(500), labels] += 4
 sf.audit_predictions(sf.Predictions.from_logits(logits, labels))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+print(peak())
 """
+)
 
 
 @pytest.mark.stress

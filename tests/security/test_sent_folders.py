@@ -201,8 +201,8 @@ def test_ones_own_code_needs_a_word(surefoot, command, here, marker):
     done = command("train", "--objective", "my_own_method:Mine", *few)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert refused(surefoot("certify", "own"), "'my_own_method:Mine'", "if it is yours or you trust it, pass --allow-code")
-    done = command("certify", "own", "--allow-code", "--n", "2", "--n0", "2", "--max-images", "4", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = surefoot("certify", "own", "--allow-code", "--n", "2", "--n0", "2", "--max-images", "4", "--quiet")
+    assert (done.code, done.err) == (0, "")
     with pytest.raises(SurefootError, match=r"'my_own_method:Mine'.*allow_code=True"):
         sf.load_run("own")
     assert not marker.exists()

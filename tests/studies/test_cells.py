@@ -24,7 +24,7 @@ def test_name_depends_on_the_recipe_alone(tmp_path):
     assert cells(tmp_path, training={"epochs": 1, "batch_size": 64, "momentum": 0.9})[0].name == name
     others = [
         cells(tmp_path, training={"epochs": 2, "batch_size": 64})[0].name,
-        cells(tmp_path, models={"small-resnet": {"name": "small-resnet", "bias": False}})[0].name,
+        cells(tmp_path, models={"tiny-resnet": {"name": "tiny-resnet", "bias": False}})[0].name,
         cells(tmp_path, data={"digits": {"name": "digits", "fraction": 0.3, "max_images": 60}})[0].name,
         cells(tmp_path, augmentation={"flip": True})[0].name,
         cells(tmp_path)[1].name,
@@ -44,7 +44,7 @@ def test_held_out_shares_are_in_the_name_only_where_they_are_given(tmp_path):
 
 def test_later_options_of_the_augmentation_are_in_the_name_only_where_they_are_used(tmp_path):
     plain, said, other = (
-        cells(tmp_path, augmentation=given)[0]
+        cells(tmp_path, augmentation=given, models={"small-resnet": "small-resnet"})[0]
         for given in ({"flip": True}, {"flip": True, "resized_crop": 0}, {"flip": True, "resized_crop": 0.08})
     )
     assert plain.name == said.name == "ecc90fc61f3c7208"  # as it was before there were any

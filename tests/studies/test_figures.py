@@ -66,7 +66,7 @@ def test_cells_that_a_figure_needs(study):
 def test_what_stands_in_for_labels_of_another_scale(study):
     chosen, notes = chosen_cells(cells_of(study), study.figures["Figure 2"])
     assert {cell.labels["method"] for cell in chosen} == {"focal"}
-    assert notes == ["At this scale small-resnet in place of resnet50."]
+    assert notes == ["At this scale tiny-resnet in place of resnet50."]
 
 
 def test_numbers_and_points_of_a_figure(study, tmp_path):
@@ -79,7 +79,7 @@ def test_numbers_and_points_of_a_figure(study, tmp_path):
     assert [row["cells"][0]["mean"] for row in bars["rows"]] == pytest.approx([55.0, 50.0])  # the mean over seeds, in percent
     assert numbers["notes"] == ["1 cell is not finished."]
     points = figure_data(study, cells, results, "Figure 2")
-    assert points["notes"] == ["At this scale small-resnet in place of resnet50."]
+    assert points["notes"] == ["At this scale tiny-resnet in place of resnet50."]
     assert [panel["name"] for panel in points["parts"][0]["panels"]] == ["focal"]
     with pytest.raises(SurefootError, match="Did you mean 'Figure 1'"):
         figure_data(study, cells, results, "Figure 11")

@@ -235,7 +235,7 @@ def test_a_part_has_the_baseline_of_its_own_configuration(tmp_path):
 def test_the_setting_is_told(filled, monkeypatch):
     """What all cells share, options that are not the defaults, and threads where they differ."""
     study, found, results = filled
-    words = "Setting: data digits (fraction 0.2, max images 60), model small-resnet, 1 epoch."
+    words = "Setting: data digits (fraction 0.2, max images 60), model tiny-resnet, 1 epoch."
     assert build_table(study, found, results).setting == (words, "Weights: drawn at random.")
     for cell in found[:2]:
         results.add_training(cell.name, {"threads": 1 + cell.seed})
@@ -259,7 +259,7 @@ def test_the_setting_is_told(filled, monkeypatch):
         " calibration and validation, 10,000 tested. Weights: resnet50 tv_in1k. Precision: bf16."
     )
     as_they_are = [replace(cell, trained=False, labels={**cell.labels, "data": cell.seed}) for cell in found]
-    assert setting_of(as_they_are, results)[0] == "Setting: model small-resnet, weights as they are."
+    assert setting_of(as_they_are, results)[0] == "Setting: model tiny-resnet, weights as they are."
 
 
 def test_a_title_is_one_line(filled):

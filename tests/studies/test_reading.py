@@ -54,7 +54,7 @@ def test_merging_leaves_its_arguments_alone():
         ({"table": {"columns": ["cleen.accuracy"]}}, "Unknown measurement 'cleen'. Did you mean 'clean'?"),
         ({"table": {"across": "metod"}}, "Unknown axis 'metod'. Did you mean 'method'?"),
         ({"scales": {"cpuu": {}}}, "Unknown scale 'cpuu'. Did you mean 'cpu'?"),
-        ({"training_of": {"smal-resnet": {}}}, "Unknown training_of .* 'smal-resnet'. Did you mean 'small-resnet'?"),
+        ({"training_of": {"tiny-resne": {}}}, "Unknown training_of .* 'tiny-resne'. Did you mean 'tiny-resnet'?"),
         ({"measure_options": {"claen": {}}}, "Unknown measurement .* 'claen'. Did you mean 'clean'?"),
         ({"measure_options": {"clean": 3}}, "measure_options of study '.*' must be options by measurement"),
         ({"objective_options": {"fokal": {}}}, "Unknown objective .* 'fokal'. Did you mean 'focal'?"),
@@ -103,8 +103,8 @@ def test_a_method_without_a_name(tmp_path):
 
 
 def test_a_child_without_scales_of_its_own(tmp_path):
-    write(tmp_path, "parent", scales={"cpu": {"seeds": 4}}, training_of={"small-resnet": {"epochs": 9}})
+    write(tmp_path, "parent", scales={"cpu": {"seeds": 4}}, training_of={"tiny-resnet": {"epochs": 9}})
     path = tmp_path / "child.yaml"
-    path.write_text("extends: parent\nscales: null\nmodels: {other: small-resnet}\n")
+    path.write_text("extends: parent\nscales: null\nmodels: {other: tiny-resnet}\n")
     found = read_study(str(path), "cpu")
     assert (found.seeds, found.training_of) == (4, {})  # the parent's model is gone, and what was for it

@@ -3,6 +3,7 @@
 import pytest
 from tiny import cells, write
 
+from surefoot.cli.study import parse_grid
 from surefoot.data import dataset
 from surefoot.errors import SurefootError
 from surefoot.measurements.context import Hidden
@@ -11,7 +12,7 @@ from surefoot.studies.engines import Here
 from surefoot.studies.reading import read_study
 from surefoot.studies.results import Results
 from surefoot.studies.running import run_study
-from surefoot.studies.searching import choose, grid_methods, parse_grid, random_methods, searchable
+from surefoot.studies.searching import choose, grid_methods, random_methods, searchable
 
 SEARCH = {"measure": {"validation": {}}, "select": "validation.accuracy", "baseline": None}
 

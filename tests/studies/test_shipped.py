@@ -1,5 +1,7 @@
 """The studies that come with the package: every one is valid at every scale, and covers the papers."""
 
+from functools import cache
+
 import pytest
 import timm
 import torchvision
@@ -8,10 +10,11 @@ from surefoot.data.arguments import DATASETS
 from surefoot.errors import SurefootError
 from surefoot.measurements.registry import check_measure
 from surefoot.models.building import MODELS
+from surefoot.studies import reading
 from surefoot.studies.cells import cells_of, needs_root, only
 from surefoot.studies.layout import as_pair
 from surefoot.studies.papers import FAMILIES, NOT_COMPUTED, find_figure, places_of
-from surefoot.studies.reading import SCALES, read_study, study_names
+from surefoot.studies.reading import SCALES, study_names
 from surefoot.studies.rendering import is_beyond, published_apart
 from surefoot.studies.schema import AXES
 from surefoot.studies.setting import in_brackets
@@ -25,6 +28,13 @@ COMPUTED = {
     "magnma": [2, 3, 5, 6, 7, 8],
     "representation-space": [*range(1, 8), *range(9, 26)],
 }
+
+read_study = cache(reading.read_study)
+
+
+@cache
+def grid_of(name, scale):
+    return cells_of(read_study(name, scale))
 
 
 @pytest.mark.parametrize("paper", TABLES)
@@ -78,8 +88,7 @@ def exists(name):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", study_names())
 def test_study_is_valid(name, scale):
-    study = read_study(name, scale)
-    cells = cells_of(study)
+    study, cells = read_study(name, scale), grid_of(name, scale)
     assert len({cell.name for cell in cells}) == len(cells)  # no two places of a grid are the same recipe
     for cell in cells:
         assert exists(cell.recipe.model["name"])
@@ -100,19 +109,20 @@ def test_study_is_valid(name, scale):
     assert all(name in papers[place] for place in study.figures)
 
 
-@pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").published])
-def test_published_figures_stand_where_ours_will(name):
+def test_published_figures_stand_where_ours_will():
     """Labels of the paper's rows are those of the grid, their columns are measured, and percentages are percentages."""
-    study = read_study(name, "full")
-    beyond = [row for row in study.published if is_beyond(study, row)]
-    assert [row["model"] for row in beyond] == (["alexnet"] if name == "representation-table3" else [])
-    for row in study.published:
-        figures = {column: as_pair(value)[0] for column, value in row.items() if column not in AXES}
-        assert figures
-        for column, mean in figures.items():
-            assert column.split(".")[0] in study.measure, column
-            if ".accuracy" in column or ".success" in column:
-                assert 1 < mean <= 100
+    studies = {name: read_study(name, "full") for name in study_names()}
+    assert sum(bool(study.published) for study in studies.values()) > 20
+    for name, study in studies.items():
+        beyond = [row for row in study.published if is_beyond(study, row)]
+        assert [row["model"] for row in beyond] == (["alexnet"] if name == "representation-table3" else []), name
+        for row in study.published:
+            figures = {column: as_pair(value)[0] for column, value in row.items() if column not in AXES}
+            assert figures, name
+            for column, mean in figures.items():
+                assert column.split(".")[0] in study.measure, (name, column)
+                if ".accuracy" in column or ".success" in column:
+                    assert 1 < mean <= 100, (name, column)
 
 
 def test_figures_copied_from_the_papers():
@@ -188,7 +198,7 @@ def test_settings_of_the_papers():
 
     def training(name, **labels):
         wanted = {axis: [label] for axis, label in labels.items()}
-        return only(cells_of(read_study(name, "full")), wanted)[0].recipe.training
+        return only(grid_of(name, "full"), wanted)[0].recipe.training
 
     swin = {
         data: training("representation-table5", model="swin-tiny", data=data) for data in ("cifar10", "cifar100", "imagenet")
@@ -208,7 +218,7 @@ DISCRIMINATIVE = [name for name in study_names() if name.startswith("discriminat
 @pytest.mark.parametrize("name", DISCRIMINATIVE)
 def test_the_discriminative_loss_is_as_the_text_and_as_the_authors_have_it(name, scale):
     """Both with the noise of their data, and alike but for what the code changes."""
-    cells = {cell.labels["method"]: cell.recipe for cell in cells_of(read_study(name, scale)) if cell.seed == 0}
+    cells = {cell.labels["method"]: cell.recipe for cell in grid_of(name, scale) if cell.seed == 0}
     if name == "discriminative-table5":  # without noise
         text, authors = (cells[method].build_objective() for method in ("both", "both, authors"))
         assert (authors.momentum, authors.regularised, authors.noise_weight) == (0.99, "momentum", 0)
@@ -242,7 +252,7 @@ def test_figures_of_curvature_are_also_of_svhn(number):
 
 @pytest.mark.parametrize("name", ["discriminative-table3", "discriminative-table4"])
 def test_adam_has_no_weight_decay_in_the_road_tables(name):
-    training = cells_of(read_study(name, "full"))[0].recipe.training
+    training = grid_of(name, "full")[0].recipe.training
     assert (training["optimiser"], training["weight_decay"]) == ("adam", 0)
 
 
@@ -275,7 +285,7 @@ PLANES = {f"representation-figure{number}" for number in (1, 4, 9, 10, 11, 12)}
 @pytest.mark.parametrize("name", study_names())
 def test_spaces_of_two_dimensions_are_linear(name, scale):
     """No ReLU before the plane, momentum without Nesterov (representation-space G.1, H); the other paper keeps its ReLU."""
-    for cell in cells_of(read_study(name, scale)):
+    for cell in grid_of(name, scale):
         dimensions = cell.recipe.model["feature_dim"]
         if name in PLANES:
             assert dimensions in (2, 3)
@@ -286,16 +296,18 @@ def test_spaces_of_two_dimensions_are_linear(name, scale):
             assert cell.recipe.model["rectified"]
 
 
-@pytest.mark.parametrize("name", [name for name in study_names() if read_study(name, "full").same_setting])
-def test_figures_of_the_papers_stand_in_brackets_only_where_all_images_were_trained_on(name):
+def test_figures_of_the_papers_stand_in_brackets_only_where_all_images_were_trained_on():
     """Where training images are held out they stand apart; so do figures on corrupted pictures unless copies are read."""
-    study = read_study(name, "full")
-    held_out = any((cell.recipe.data["calibration"], cell.recipe.data["validation"]) != (0, 0) for cell in cells_of(study))
-    figures = dict.fromkeys(column for row in study.published for column in row if column not in AXES)
-    beside = [column for column in figures if in_brackets(study, column)]
-    assert not (study.trained and held_out and beside)
-    assert not any(column.startswith("corruptions.") for column in beside)
-    assert ("of our training images is held out" in (study.differs or "")) <= (study.trained and held_out)
+    same = [name for name in study_names() if read_study(name, "full").same_setting]
+    assert len(same) > 5
+    for name in same:
+        study, grid = read_study(name, "full"), grid_of(name, "full")
+        held_out = any((cell.recipe.data["calibration"], cell.recipe.data["validation"]) != (0, 0) for cell in grid)
+        figures = dict.fromkeys(column for row in study.published for column in row if column not in AXES)
+        beside = [column for column in figures if in_brackets(study, column)]
+        assert not (study.trained and held_out and beside), name
+        assert not any(column.startswith("corruptions.") for column in beside), name
+        assert ("of our training images is held out" in (study.differs or "")) <= (study.trained and held_out), name
 
 
 def test_tables_of_macs_with_other_units_or_nets_have_no_brackets():
@@ -310,8 +322,7 @@ def test_tables_of_macs_with_other_units_or_nets_have_no_brackets():
 
 
 def test_main_is_the_comparison_that_was_asked_for():
-    study = read_study("main", "cpu")
-    cells = cells_of(study)
+    study, cells = read_study("main", "cpu"), grid_of("main", "cpu")
     seeds = {method: sum(cell.labels["method"] == method for cell in cells) for method in study.methods}
     often = {"cross-entropy", "label-smoothing", "mixup", "augmix", "macs"}
     assert seeds == {method: 5 if method in often else 3 for method in study.methods}
@@ -325,7 +336,7 @@ def test_tables_share_their_baseline():
     for scale in ("smoke", "cpu"):
         baselines = []
         for name in names:
-            cells = cells_of(read_study(name, scale))
+            cells = grid_of(name, scale)
             whole = [c for c in cells if c.labels["method"] == "cross-entropy" and c.seed == 0 and c.labels["fraction"] == 1]
             baselines += [cell.name for cell in whole]
         assert len(set(baselines)) == 1

@@ -10,7 +10,7 @@ from surefoot.studies.reading import read_study
 TINY = {
     "title": "Tiny",
     "methods": {"cross-entropy": "cross-entropy", "focal": "focal"},
-    "models": {"small-resnet": "small-resnet"},
+    "models": {"tiny-resnet": "tiny-resnet"},
     "data": {"digits": {"name": "digits", "fraction": 0.2, "max_images": 60}},
     "seeds": 1,
     "training": {"epochs": 1, "batch_size": 64},

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import contextmanager
+from functools import partial
 
 import psutil
 import pytest
@@ -14,10 +16,11 @@ import torch
 from torch import nn
 
 import surefoot as sf
+from forked import child_of_this
 from surefoot.errors import SurefootError
 from surefoot.files import read_tensors
 from surefoot.seeds import draw, generator, sharded
-from surefoot.training import processes
+from surefoot.training import launching, processes
 from surefoot.views import GaussianNoise
 
 SCRIPT = """
@@ -157,6 +160,16 @@ def test_an_error_in_several_processes_is_one_line(tmp_path):
     assert done.stderr == "surefoot: No data folder at 'missing/folder'.\n"
 
 
+def test_a_launcher_waits_for_the_process_that_speaks(tmp_path, monkeypatch):
+    """The others know what is wrong earlier, and say nothing."""
+    code = "import os, sys, time\nif os.environ['RANK'] == '0':\n    time.sleep(1)\n    open('said', 'w').close()\nsys.exit(2)"
+    monkeypatch.chdir(tmp_path)
+    start = subprocess.Popen
+    monkeypatch.setattr(launching.subprocess, "Popen", lambda command, env: start([sys.executable, "-S", "-c", code], env=env))
+    assert launching.launch(2, []) == 2
+    assert (tmp_path / "said").exists()
+
+
 def until_an_epoch_is_saved(process, output):
     until = time.monotonic() + 120
     while not list((output / "state").glob("epoch-*")) and process.poll() is None and time.monotonic() < until:
@@ -213,33 +226,27 @@ def test_accelerate_that_lost_its_processes_is_refused(tmp_path):
     assert not (tmp_path / "r").exists()
 
 
-LAUNCHED = """
-import sys, torch, surefoot as sf
-from accelerate import debug_launcher
-from torch import nn
-
-def train(output):
+def train_with_macs(output):
     torch.manual_seed(0)
     model = sf.adapt(nn.Sequential(nn.Flatten(), nn.Linear(3072, 24), nn.ReLU(), nn.Linear(24, 10)), 0.5, 0.5, 32)
-    data = sf.load_data("digits")
-    sf.fit(model, sf.objectives.MaCS(), data, epochs=2, batch_size=64, learning_rate=0.05, device="cpu", output=output,
-           precision="float32", progress=False)
+    options = {"epochs": 2, "batch_size": 64, "learning_rate": 0.05, "device": "cpu", "precision": "float32"}
+    sf.fit(model, sf.objectives.MaCS(), sf.load_data("digits"), output=output, progress=False, **options)
 
-if __name__ == "__main__":
-    debug_launcher(train, (sys.argv[1],), num_processes=2)
-"""
+
+def launched_by_accelerate(output):
+    from accelerate import debug_launcher
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)  # as in a process that has trained nothing
+    warnings.simplefilter("error", FutureWarning)
+    debug_launcher(train_with_macs, (output,), num_processes=2)
 
 
 def test_accelerates_own_launcher(tmp_path):
     """The form that starts two processes on a CPU; MaCS draws its noise for the global batch."""
-    script = tmp_path / "script.py"
-    script.write_text(LAUNCHED)
-    command = [sys.executable, "-W", "error::FutureWarning", str(script), str(tmp_path / "two")]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr
-    alone = {"__name__": "script"}
-    exec(LAUNCHED, alone)
-    alone["train"](tmp_path / "one")
+    train_with_macs(tmp_path / "one")
+    with child_of_this(partial(launched_by_accelerate, tmp_path / "two"), tmp_path / "said") as child:
+        assert child.wait() == 0, (tmp_path / "said").read_text()
     one, two = (read_tensors("weights", tmp_path / name / "model.safetensors") for name in ("one", "two"))
     for name in one:
         assert torch.allclose(one[name], two[name], atol=1e-5), name
@@ -284,17 +291,26 @@ def test_twenty_clean_exits(tmp_path):
         run_script(tmp_path / str(number), "plain")  # asserts exit code 0
 
 
+def until_it_has_children(process, _):
+    until = time.monotonic() + 120
+    while len(psutil.Process(process.pid).children()) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(
-    "number",
+    ("number", "moment"),
     [
-        signal.SIGKILL,
-        *(pytest.param(each, marks=pytest.mark.stress) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)),
+        (signal.SIGKILL, until_it_has_children),
+        *(
+            pytest.param(each, until_an_epoch_is_saved, marks=pytest.mark.stress)
+            for each in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        ),
     ],
 )
-def test_processes_end_with_their_launcher(tmp_path, number):
+def test_processes_end_with_their_launcher(tmp_path, number, moment):
     """Whatever ends it, and though the signal reaches it alone; what it can say it says in a line."""
     process = subprocess.Popen(command(tmp_path / "r", "--epochs", "50"), stderr=subprocess.PIPE, text=True)
-    until_an_epoch_is_saved(process, tmp_path / "r")
+    moment(process, tmp_path / "r")
     children = psutil.Process(process.pid).children(recursive=True)
     assert len(children) >= 2
     process.send_signal(number)

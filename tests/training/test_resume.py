@@ -1,12 +1,13 @@
 """A run can be stopped at any moment; the same call goes on to the same weights, to the bit."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from shutil import copytree
 
@@ -15,6 +16,8 @@ import torch
 from torch import nn
 
 import surefoot as sf
+from forked import child_of_this
+from surefoot.cli.main import run as run_command
 from surefoot.data.choosing import choose
 from surefoot.errors import SurefootError
 from surefoot.files import read_tensors
@@ -183,38 +186,38 @@ def command(output, epochs=4):
     ]
 
 
+def in_little_space(arguments):
+    """The command where no file can grow beyond 100 kB once the second epoch is saved."""
+    real = loop.save_state
+
+    def full(folder, engine, state):
+        if state.epoch == 2:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        real(folder, engine, state)
+
+    loop.save_state = full
+    run_command(arguments)
+
+
 def test_no_space_left_while_saving(surefoot, tmp_path):
     """A limit on the size of files stands for a full disk: the old state survives, the error is one line, it goes on later."""
-    code = (
-        "import resource, runpy, signal, sys, surefoot.training.loop as loop\n"
-        "real = loop.save_state\n"
-        "def full(folder, engine, state):\n"
-        "    if state.epoch == 2:\n"
-        "        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-        "    real(folder, engine, state)\n"
-        "loop.save_state = full\n"
-        f"sys.argv = {['surefoot', *command(tmp_path / 'r', 3)[3:]]!r}\n"
-        "runpy.run_module('surefoot')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.count("\n") == 1
-    assert "cannot be written" in done.stderr
+    arguments = command(tmp_path / "r", 3)[3:]
+    with child_of_this(partial(in_little_space, arguments), tmp_path / "said") as child:
+        code = child.wait()
+    said = (tmp_path / "said").read_text()
+    assert (code, said.count("\n")) == (2, 1), said
+    assert "cannot be written" in said
     assert [path.name for path in (tmp_path / "r" / "state").iterdir()] == ["epoch-00001.safetensors"]
-    assert surefoot(*command(tmp_path / "r", 3)[3:]).code == 0
+    assert surefoot(*arguments).code == 0
     assert (tmp_path / "r" / "model.safetensors").is_file()
 
 
 def test_ctrl_c_is_one_line(tmp_path):
-    def listen():  # a job in the background inherits deaf ears
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    process = subprocess.Popen(command(tmp_path / "r", 50), stderr=subprocess.PIPE, text=True, preexec_fn=listen)
-    wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-*")))
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    with child_of_this(partial(run_command, command(tmp_path / "r", 50)[3:]), tmp_path / "said") as child:
+        wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-*")))
+        assert child.send(signal.SIGINT) == 130
+    said = (tmp_path / "said").read_text()
     assert said == "surefoot: Interrupted. The same command goes on from the last finished epoch.\n"
 
 
@@ -239,44 +242,45 @@ def kill_at(moment, output, epochs=4):
 
 def test_killed_hard(surefoot, tmp_path):
     assert surefoot(*command(tmp_path / "whole")[3:]).code == 0
-    process = subprocess.Popen(command(tmp_path / "r"))
-    wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-00002*")))
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    with child_of_this(partial(run_command, command(tmp_path / "r")[3:]), tmp_path / "said") as child:
+        wait_for(lambda: list((tmp_path / "r" / "state").glob("epoch-00002*")))
+        assert child.send(signal.SIGKILL) == -signal.SIGKILL
     assert surefoot(*command(tmp_path / "r")[3:]).code == 0
     whole, again = (tmp_path / name / "model.safetensors" for name in ("whole", "r"))
     assert whole.read_bytes() == again.read_bytes()
 
 
 KILLS = list(product(range(2, 12, 3), ("before", "after")))
-KILLED = f"""
-import os, signal, sys
-sys.path.insert(0, {os.path.dirname(__file__)!r})
-from test_resume import KILLS, OPTIONS, sf, train
-real, calls, digits = os.replace, [], sf.load_data("digits")
-def replace(a, b):
-    calls.append(b)
-    if (len(calls), "before") == kill: os.kill(os.getpid(), signal.SIGKILL)
-    real(a, b)
-    if (len(calls), "after") == kill: os.kill(os.getpid(), signal.SIGKILL)
-os.replace = replace
-for kill in KILLS:
-    child = os.fork()
-    if not child:
-        train(digits, os.path.join(sys.argv[1], "{{}}-{{}}".format(*kill)), **OPTIONS["average"])
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL, kill
-"""
+
+
+def train_and_kill_oneself(digits, output, kill):
+    """Train, and die at one of the moments at which a file takes its place."""
+    real, calls = os.replace, []
+
+    def replace(a, b):
+        calls.append(b)
+        if (len(calls), "before") == kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(a, b)
+        if (len(calls), "after") == kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.replace = replace
+    train(digits, output, **OPTIONS["average"])
 
 
 @pytest.fixture(scope="module")
-def killed(once):
-    """A folder for each kill, left by processes that fork from one that has read its modules."""
+def killed(once, digits, wholes):
+    """A folder for each kill."""
+    wholes("average")  # so that all is imported
 
     def train_and_kill(folder):
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run([sys.executable, "-c", KILLED, folder], capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
+        folder.mkdir()
+        for call, moment in KILLS:
+            name = f"{call}-{moment}"
+            work = partial(train_and_kill_oneself, digits, folder / name, (call, moment))
+            with child_of_this(work, folder / f"{name}.said") as child:
+                assert child.wait() == -signal.SIGKILL, (folder / f"{name}.said").read_text()
 
     return once("killed-while-saving", train_and_kill)
 
