@@ -8,7 +8,7 @@ from _timing import ratios
 from surefoot.allocator import keep_large_blocks
 from surefoot.data.augmentation import Augmentation
 from surefoot.seeds import generator, global_seed
-from surefoot.training.checkpointing import History
+from surefoot.training.checkpoints import History
 from surefoot.training.engine import build_engine
 from surefoot.training.processes import accelerated
 

@@ -13,11 +13,11 @@ from statistics import fmean
 from surefoot.corruptions.families import COMMON15, NAMES
 from surefoot.metrics import SHARE, of_column
 from surefoot.studies.cells import Cell, cells_of
-from surefoot.studies.reading import read_study
-from surefoot.studies.rendering import line, number
 from surefoot.studies.results import Results
 from surefoot.studies.schema import Study
 from surefoot.studies.statistics import Difference, paired_difference
+from surefoot.studies.study_files import read_study
+from surefoot.studies.table_formats import line, number
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 STUDY = "docs/results/checks/first-generator.yaml"

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from surefoot.auditing.comparing import compare, read_compared
+from surefoot.auditing.comparison import compare, read_compared
 from surefoot.plain import plain
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "example"

@@ -16,7 +16,7 @@ import torch
 
 import surefoot as sf
 from surefoot.corruptions import CBAR_CIFAR, COMMON15, EXTRA4, corrupt
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.objectives.methods import build_objective
 from surefoot.seeds import global_seed
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.auditing.comparing import MCE
-from surefoot.auditing.gating import USUAL
-from surefoot.auditing.naming import good_direction
+from surefoot.auditing.comparison import MCE
+from surefoot.auditing.number_names import good_direction
+from surefoot.auditing.rules import USUAL
 from surefoot.auditing.shared_images import CLEAN_SCORES, MEANS, SCALED_ECE
 from surefoot.calibration.scoring import NAMES
 from surefoot.errors import SurefootError, UnknownName
@@ -28,8 +28,8 @@ from surefoot.metrics import (
     of_path,
     path_label,
 )
-from surefoot.studies.reading import SCALES, read_study, study_names
 from surefoot.studies.schema import AXES
+from surefoot.studies.study_files import SCALES, read_study, study_names
 
 ROOT = Path(__file__).parents[1]
 

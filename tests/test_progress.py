@@ -13,7 +13,7 @@ import torch
 
 from surefoot import progress
 from surefoot.progress import duration, progress_bar
-from surefoot.training.checkpointing import History
+from surefoot.training.checkpoints import History
 from surefoot.types import Terms
 
 

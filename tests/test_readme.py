@@ -11,7 +11,7 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.files import read_tensors
-from surefoot.models.building import SmallResNet, TinyResNet
+from surefoot.models.builders import SmallResNet, TinyResNet
 from surefoot.objectives.methods import OBJECTIVES
 
 ROOT = Path(__file__).parent.parent

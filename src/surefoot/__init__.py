@@ -25,20 +25,20 @@ from .version import VERSION as __version__
 if TYPE_CHECKING:
     from . import attacks, calibration, corruptions, geometry, objectives, ood, views
     from .auditing.audit import audit
-    from .auditing.comparing import compare
+    from .auditing.comparison import compare
     from .auditing.predictions import audit_predictions
     from .auditing.tracking import track
     from .auditing.unlabelled import monitor
     from .data.loading import load_data
     from .errors import SurefootError
+    from .models._export import export
     from .models.classifier import Classifier
     from .models.ensembles import Ensemble, MonteCarloDropout, TestTimeAugmentation
-    from .models.exporting import export
     from .models.foreign import adapt
     from .models.loading import load_model
     from .report.card import write_card
     from .report.page import write_page
-    from .training.fitting import fit
+    from .training._fit import fit
     from .training.runs import load_run
     from .types import Predictions
 
@@ -47,15 +47,15 @@ _HOME = {
     "load_model": "models.loading",
     "load_run": "training.runs",
     "adapt": "models.foreign",
-    "fit": "training.fitting",
+    "fit": "training._fit",
     "audit": "auditing.audit",
     "audit_predictions": "auditing.predictions",
-    "compare": "auditing.comparing",
+    "compare": "auditing.comparison",
     "monitor": "auditing.unlabelled",
     "track": "auditing.tracking",
     "write_card": "report.card",
     "write_page": "report.page",
-    "export": "models.exporting",
+    "export": "models._export",
     "Classifier": "models.classifier",
     "Ensemble": "models.ensembles",
     "MonteCarloDropout": "models.ensembles",

@@ -12,7 +12,7 @@ from surefoot.auditing.arguments import parse_time
 from surefoot.auditing.budget import CHANGING, FEWEST, FEWEST_CLEAN, WRITING, Budget, affordable, cost_of, expected, fit_to_time
 from surefoot.auditing.depths import Depth
 from surefoot.cli import targets
-from surefoot.data.choosing import taken
+from surefoot.data.subsets import taken
 from surefoot.errors import SurefootError
 from surefoot.measurements.attacks import Attacked, Attacks, Masking
 from surefoot.measurements.context import Context

@@ -12,7 +12,7 @@ from PIL import Image
 import surefoot as sf
 from surefoot.auditing.frames import numbers_of
 from surefoot.calibration.risk import cross_fit_risk_threshold, fit_risk_threshold
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.errors import NotFound, SurefootError, UnknownName
 from surefoot.measurements import pictures as sliders
 from surefoot.measurements.groups import class_results, confusion, group_results, read_groups

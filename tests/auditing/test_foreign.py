@@ -49,7 +49,7 @@ def test_a_number_of_the_audit_by_hand(audited, run, digits):
     """Energy on uniform noise, from the model itself and scikit-learn."""
     audit, _ = audited
     rows = sf.audit(run.predictor, digits, depth=Depth("quick", {}), progress=False).predictions
-    from surefoot.data.choosing import chosen_rows
+    from surefoot.data.subsets import chosen_rows
 
     known = rows.logits[chosen_rows(digits.test, 60, 0)]
     noise = next(foreign_sets((), digits, "test")["noise-uniform"].batches(60, 60, 3, "cpu")).images

@@ -5,7 +5,7 @@ import pytest
 import surefoot as sf
 from audit_schema import faults
 from surefoot.auditing.depths import DEPTHS, Depth, deeper, deepest, geometry
-from surefoot.auditing.naming import numbers_in
+from surefoot.auditing.number_names import numbers_in
 from surefoot.metrics import of_path
 
 IMAGES = 30

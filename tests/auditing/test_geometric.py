@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.measurements.context import Context
-from surefoot.models.observing import head_of
+from surefoot.models.last_layer import head_of
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from surefoot.auditing.depths import Depth, deeper, geometry
 from surefoot.auditing.migration import SCHEMA
 from surefoot.auditing.table import key_of
 from surefoot.corruptions import COMMON15, NAMES
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.measurements.pictures import feature_scale_grid
 from surefoot.models.classifier import predict

@@ -7,9 +7,9 @@ import torch
 
 import surefoot as sf
 from surefoot.auditing.depths import Depth
-from surefoot.auditing.naming import find_number
+from surefoot.auditing.number_names import find_number
 from surefoot.auditing.plan import read_plan
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.report.page import read_audit
 from surefoot.report.verdict import verdict

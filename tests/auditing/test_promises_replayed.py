@@ -8,7 +8,7 @@ import torch
 
 import surefoot as sf
 from surefoot.auditing.depths import Depth
-from surefoot.auditing.gating import judge, parse_rule
+from surefoot.auditing.rules import judge, parse_rule
 from surefoot.errors import SurefootError
 from surefoot.measurements.promises import BROKEN, KEPT, UNKNOWN, fit_promises, judged
 from surefoot.report.sections.promises import groups_of

@@ -12,7 +12,7 @@ import surefoot as sf
 from audit_schema import SHIPPED, faults
 from surefoot.auditing.depths import DEPTHS
 from surefoot.auditing.migration import LEFT_OUT, SCHEMA, STEPS, migrate
-from surefoot.auditing.naming import check_audit
+from surefoot.auditing.number_names import check_audit
 from surefoot.auditing.schema import audit_schema
 from surefoot.errors import SurefootError
 

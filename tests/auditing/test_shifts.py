@@ -7,8 +7,8 @@ from PIL import Image
 from torch import nn
 
 import surefoot as sf
-from surefoot.auditing.comparing import compare
-from surefoot.auditing.gating import judge, parse_rule
+from surefoot.auditing.comparison import compare
+from surefoot.auditing.rules import judge, parse_rule
 from surefoot.auditing.table import conditions_in, read_table
 from surefoot.errors import SurefootError
 from surefoot.files import read_json

@@ -242,7 +242,7 @@ def test_an_audit_without_a_folder_has_a_table_too(run, digits):
 def test_tables_are_compared_with_torch_out_of_reach(folder):
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from surefoot.auditing.comparing import compare\n"
+        "from surefoot.auditing.comparison import compare\n"
         f"found = compare([{str(folder)!r}, {str(folder)!r}])\n"
         "assert all(item.value == 0 and item.paired for item in found.differences), found\n"
         "print(len(found.differences))"

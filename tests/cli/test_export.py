@@ -10,7 +10,7 @@ import torch
 import surefoot as sf
 from surefoot.attacks.cache import fingerprint
 from surefoot.calibration import fit_temperature
-from surefoot.models import exporting
+from surefoot.models import _export
 from surefoot.models.classifier import predict
 
 
@@ -51,10 +51,10 @@ def test_which_temperature(surefoot, trained, here, monkeypatch):
 
     def named(model, images, path, *, temperature, **_):
         given.append(temperature)
-        return exporting.Exported(path, len(images), 0.0, 0.0)
+        return _export.Exported(path, len(images), 0.0, 0.0)
 
     assert said("r")["calibration"].startswith("none: no audit has found one")
-    monkeypatch.setattr(exporting, "export", named)
+    monkeypatch.setattr(_export, "export", named)
     scaling = {"temperatures": [1.7], "fitted_on": "the calibration split"}
     (trained / "audit.json").write_text(json.dumps({"subject": {"weights": "others"}, "temperature": scaling}))
     assert said("r")["calibration"].startswith("none: the audit there is of other weights")

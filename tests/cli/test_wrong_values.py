@@ -18,7 +18,7 @@ from surefoot.cli.main import COMMANDS
 from surefoot.data import arrays
 from surefoot.data.arguments import MOST_WORKERS
 from surefoot.training import loop
-from surefoot.training.launching import MOST
+from surefoot.training.launcher import MOST
 
 HUGE = "9" * 26
 NUMBERS = ("abc", "nan", "-1", HUGE, "")  # wrong for every whole number
@@ -116,10 +116,10 @@ def place(here, filled, monkeypatch):
     monkeypatch.setattr("surefoot.attacks.evaluation.scores", partial(scores, intervals=10))  # an attack is whole, and quick
     monkeypatch.setattr("surefoot.auditing.audit.check_first", lambda *_: ())
     monkeypatch.setattr("surefoot.auditing.audit.begin", reached)
-    monkeypatch.setattr("surefoot.corruptions.writing.write_missing", reached)
+    monkeypatch.setattr("surefoot.corruptions.copies.write_missing", reached)
     monkeypatch.setattr("surefoot.models.classifier.predict", reached)
-    monkeypatch.setattr("surefoot.models.exporting.export", reached)
-    monkeypatch.setattr("surefoot.studies.running.run_study", reached)
+    monkeypatch.setattr("surefoot.models._export.export", reached)
+    monkeypatch.setattr("surefoot.studies.runner.run_study", reached)
     monkeypatch.setattr("subprocess.Popen.__init__", reached)  # a mistyped number of processes must not be tried out
     return here
 

@@ -7,7 +7,7 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot.data.collection import read_class_map
-from surefoot.data.reading import read_image
+from surefoot.data.image_files import read_image
 from surefoot.errors import SurefootError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from surefoot.data import reading
+from surefoot.data import image_files
 from surefoot.data.dataset import TensorSplit, whole
 from surefoot.errors import SurefootError
 
@@ -24,14 +24,14 @@ def test_everything_comes_in_order() -> None:
 
 def test_too_many_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     one = 3 * 4 * 4 * 4  # bytes of an image in float32
-    monkeypatch.setattr(reading, "available", lambda device: 2 * 5 * one)
+    monkeypatch.setattr(image_files, "available", lambda device: 2 * 5 * one)
     assert len(whole(split(5), 2).images) == 5
     with pytest.raises(SurefootError, match=r"^6 images of 3 x 4 x 4 need .* take at most 5 of them \(--max-images"):
         whole(split(6), 2)
 
 
 def test_the_machine_has_some_memory() -> None:
-    assert 2**20 < reading.available(torch.device("cpu")) < 2**50
+    assert 2**20 < image_files.available(torch.device("cpu")) < 2**50
 
 
 def test_no_images() -> None:

@@ -52,7 +52,7 @@ def test_two_tags_that_differ_and_a_tag_where_there_is_no_choice():
 
 
 def test_our_own_models_are_in_the_registry_and_the_list():
-    from surefoot.models.building import MODELS
+    from surefoot.models.builders import MODELS
 
     assert list(OWN) == MODELS.names
     assert {"small-resnet", "resnet18", "torchvision/resnet18"} <= set(model_names())

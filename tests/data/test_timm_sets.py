@@ -131,6 +131,6 @@ class TestShards:
 )
 def test_a_missing_reader_is_named(name, package, monkeypatch):
     real = importlib.util.find_spec
-    monkeypatch.setattr("surefoot.data.fetching.find_spec", lambda p: None if p.replace("_", "-") == package else real(p))
+    monkeypatch.setattr("surefoot.data.remote_sources.find_spec", lambda p: None if p.replace("_", "-") == package else real(p))
     with pytest.raises(SurefootError, match=f"needs the package '{package.replace('-', '_')}': pip install {package}"):
         sf.load_data(name, image_size=32)

@@ -7,7 +7,7 @@ from torch import nn
 import surefoot as sf
 from surefoot.errors import SurefootError
 from surefoot.geometry import class_shapes, margins, scale_transformed
-from surefoot.models.observing import head_of, observed
+from surefoot.models.last_layer import head_of, observed
 
 
 def feature_net(bias=True, norm=True, affine=True):

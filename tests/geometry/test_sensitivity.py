@@ -19,7 +19,7 @@ from surefoot.geometry import (
     sensitivity,
 )
 from surefoot.geometry.evaluation import base_seed, gaussian
-from surefoot.models.observing import head_of, observed
+from surefoot.models.last_layer import head_of, observed
 from surefoot.seeds import generator
 
 

@@ -13,8 +13,8 @@ from surefoot.attacks import evaluate, put_patch, train_patch
 from surefoot.attacks.presets import budget_of, find_attack
 from surefoot.auditing import passes
 from surefoot.auditing.passes import measure
-from surefoot.data.choosing import choose, taken
 from surefoot.data.dataset import whole
+from surefoot.data.subsets import choose, taken
 from surefoot.errors import SurefootError
 from surefoot.geometry.centres import class_centres
 from surefoot.measurements import attacks

@@ -11,7 +11,7 @@ from one_pass import context_of, rows_of, summary_of
 
 from surefoot import geometry, load_model
 from surefoot.attacks import evaluate
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.errors import SurefootError
 from surefoot.geometry.layers import main_blocks
 from surefoot.measurements.bounds import Certificates, Complexity, MappingBound, favourable_bound
@@ -23,7 +23,7 @@ from surefoot.measurements.plane import Plane
 from surefoot.measurements.predictions import LogitStatistics, logit_geometry, logit_points
 from surefoot.measurements.sensitivity import Radius, Sensitivity, Stability
 from surefoot.measurements.summaries import columns_of, evenly
-from surefoot.models.observing import head_of
+from surefoot.models.last_layer import head_of
 from surefoot.seeds import generator
 from surefoot.types import Batch
 

@@ -93,7 +93,7 @@ def test_temperature_without_a_calibration_split(run, digits, logits):
     from dataclasses import replace
 
     from surefoot.calibration.temperature import cross_fit_temperature
-    from surefoot.data.choosing import taken
+    from surefoot.data.subsets import taken
 
     none = taken(digits.train, torch.empty(0, dtype=torch.long))
     context = study_context(run, replace(digits, calibration=none, validation=none), calibrate_on="cross-fit")

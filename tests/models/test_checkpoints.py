@@ -113,7 +113,7 @@ def test_a_checkpoint_of_other_classes(digits, tmp_path):
     ],
 )
 def test_another_architecture_is_named(tmp_path, architecture, asked, size, prefix):
-    from surefoot.models.building import build_module
+    from surefoot.models.builders import build_module
 
     torch.manual_seed(0)
     path = write_format("bare", prefixed(prefix, build_module(architecture, 10, 3).state_dict()), tmp_path)

@@ -11,8 +11,8 @@ from torch import nn
 import surefoot as sf
 from surefoot.auditing.depths import Depth
 from surefoot.errors import SurefootError
+from surefoot.models._export import export
 from surefoot.models.ensembles import moved, uncertainties
-from surefoot.models.exporting import export
 
 
 def small(seed, classes=4):

@@ -9,10 +9,10 @@ from torch import nn
 
 import surefoot as sf
 from surefoot.auditing import depths
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.errors import SurefootError
 from surefoot.models.classifier import answers
-from surefoot.models.observing import given_copies
+from surefoot.models.last_layer import given_copies
 from surefoot.models.preflight import preflight
 from surefoot.types import Predictions
 

@@ -9,7 +9,7 @@ import surefoot as sf
 from surefoot.data.settings import settings_of, weights_tag
 from surefoot.errors import SurefootError
 from surefoot.studies.cells import cells_of, digest, identity
-from surefoot.studies.reading import read_study, study_names
+from surefoot.studies.study_files import read_study, study_names
 from surefoot.training.recipes import Recipe
 
 

@@ -22,7 +22,7 @@ from surefoot.cli.gate import read_numbers
 from surefoot.errors import SurefootError
 from surefoot.models.checkpoints import read_weights
 from surefoot.studies.cells import cells_of
-from surefoot.studies.reading import read_study
+from surefoot.studies.study_files import read_study
 from surefoot.training.recipes import Recipe
 
 sys.path.append(str(Path(__file__).parents[1] / "studies"))

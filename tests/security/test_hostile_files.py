@@ -16,13 +16,13 @@ from PIL import Image
 
 import surefoot as sf
 from surefoot import limits
-from surefoot.auditing.naming import check_audit
+from surefoot.auditing.number_names import check_audit
 from surefoot.cli.gate import read_numbers
 from surefoot.data.folders import load_labelled_folder
-from surefoot.data.reading import BadImage, read_image
+from surefoot.data.image_files import BadImage, read_image
 from surefoot.errors import SurefootError, printable, shown
 from surefoot.schemas import load_yaml, parse_value
-from surefoot.studies.rendering import as_text
+from surefoot.studies.table_formats import as_text
 from surefoot.training.recipe_files import read_recipe
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np, psutil, torch
 from PIL import Image
 import surefoot as sf
-from surefoot.data.reading import read_image
+from surefoot.data.image_files import read_image
 from surefoot.errors import SurefootError
 from surefoot.training.recipes import Recipe
 from test_hostile_files import BOMB, claims

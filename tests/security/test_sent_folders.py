@@ -13,7 +13,7 @@ import surefoot as sf
 from surefoot.errors import SurefootError
 from surefoot.files import write_tensors
 from surefoot.studies.cells import cells_of
-from surefoot.studies.reading import read_study
+from surefoot.studies.study_files import read_study
 
 COMMANDS = [["audit"], ["export", "--format", "torch"], ["attack"], ["certify"], ["calibrate"], ["compare", "r", "--audit"]]
 CIFAR = {"name": "cifar10", "root": "nowhere", "download": True}

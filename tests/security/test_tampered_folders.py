@@ -11,7 +11,7 @@ from test_fuzzed_readers import edited
 
 import small_audits
 import surefoot as sf
-from surefoot.auditing.comparing import read_compared
+from surefoot.auditing.comparison import read_compared
 from surefoot.auditing.table import read_table
 from surefoot.calibration.calibrators import fit_calibrator
 from surefoot.calibration.guarantees import fit_guarantees

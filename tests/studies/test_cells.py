@@ -6,7 +6,7 @@ from tiny import cells
 from surefoot.errors import SurefootError
 from surefoot.measurements.registry import check_measure
 from surefoot.studies.cells import cells_of, identity, measure_digest, only
-from surefoot.studies.reading import read_study
+from surefoot.studies.study_files import read_study
 
 
 def test_grid_is_every_combination(tmp_path):

@@ -7,7 +7,7 @@ import torch
 
 from surefoot.calibration.bins import reliability
 from surefoot.studies.layout import as_pair
-from surefoot.studies.reading import read_study
+from surefoot.studies.study_files import read_study
 from surefoot.types import Predictions
 
 

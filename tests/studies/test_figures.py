@@ -11,8 +11,8 @@ from surefoot.errors import SurefootError
 from surefoot.measurements.predictions import reliability_points
 from surefoot.studies.cells import cells_of, measure_digest, whole
 from surefoot.studies.figures import cells_for, chosen_cells, figure_data
-from surefoot.studies.reading import read_study
 from surefoot.studies.results import Results
+from surefoot.studies.study_files import read_study
 from surefoot.studies.worker import job_of
 from surefoot.types import Predictions
 

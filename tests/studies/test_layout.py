@@ -15,8 +15,11 @@ from surefoot.metrics import Metric
 from surefoot.report.study_page import render_study
 from surefoot.studies.cells import cells_of, only, whole
 from surefoot.studies.layout import Entry, build_table, count_wins
-from surefoot.studies.reading import read_study
-from surefoot.studies.rendering import (
+from surefoot.studies.results import Results
+from surefoot.studies.settings import setting_of
+from surefoot.studies.statistics import Spread
+from surefoot.studies.study_files import read_study
+from surefoot.studies.table_formats import (
     as_plain,
     differences,
     escaped,
@@ -28,9 +31,6 @@ from surefoot.studies.rendering import (
     render,
     wins_text,
 )
-from surefoot.studies.results import Results
-from surefoot.studies.setting import setting_of
-from surefoot.studies.statistics import Spread
 
 CHANGES = {
     "seeds": 3,

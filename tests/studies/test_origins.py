@@ -16,7 +16,7 @@ from surefoot.errors import SurefootError
 from surefoot.measurements.context import Context
 from surefoot.measurements.corruptions import Corruptions
 from surefoot.studies.origins import origin_of, with_origins
-from surefoot.studies.reading import read_study
+from surefoot.studies.study_files import read_study
 
 NAMES = ("fog", "contrast")
 DATA = {"digits": {"name": "digits", "fraction": 0.2}}  # copies are of all test images

@@ -11,10 +11,10 @@ from processes_below import below
 from surefoot.errors import SurefootError
 from surefoot.studies.engines import Here
 from surefoot.studies.layout import build_table
-from surefoot.studies.reading import read_study
-from surefoot.studies.rendering import render
 from surefoot.studies.results import Results
-from surefoot.studies.running import run_study
+from surefoot.studies.runner import run_study
+from surefoot.studies.study_files import read_study
+from surefoot.studies.table_formats import render
 
 
 @pytest.mark.stress

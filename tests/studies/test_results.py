@@ -7,8 +7,8 @@ from surefoot.corruptions.engine import GENERATOR
 from surefoot.errors import SurefootError
 from surefoot.measurements.registry import build
 from surefoot.studies.cells import cells_of
-from surefoot.studies.reading import read_study
 from surefoot.studies.results import Results
+from surefoot.studies.study_files import read_study
 
 
 def study(path, **options):

@@ -9,15 +9,15 @@ import torchvision
 from surefoot.data.arguments import DATASETS
 from surefoot.errors import SurefootError
 from surefoot.measurements.registry import check_measure
-from surefoot.models.building import MODELS
-from surefoot.studies import reading
+from surefoot.models.builders import MODELS
+from surefoot.studies import study_files
 from surefoot.studies.cells import cells_of, needs_root, only
 from surefoot.studies.layout import as_pair
 from surefoot.studies.papers import FAMILIES, NOT_COMPUTED, find_figure, places_of
-from surefoot.studies.reading import SCALES, study_names
-from surefoot.studies.rendering import is_beyond, published_apart
 from surefoot.studies.schema import AXES
-from surefoot.studies.setting import in_brackets
+from surefoot.studies.settings import in_brackets
+from surefoot.studies.study_files import SCALES, study_names
+from surefoot.studies.table_formats import is_beyond, published_apart
 from surefoot.training.recipes import Recipe
 
 TABLES = {"macs": 11, "discriminative-noise": 5, "magnma": 5, "representation-space": 10}
@@ -29,7 +29,7 @@ COMPUTED = {
     "representation-space": [*range(1, 8), *range(9, 26)],
 }
 
-read_study = cache(reading.read_study)
+read_study = cache(study_files.read_study)
 
 
 @cache

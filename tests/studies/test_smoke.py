@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.studies.reading import read_study, study_names
+from surefoot.studies.study_files import read_study, study_names
 
 
 @pytest.fixture(scope="module")

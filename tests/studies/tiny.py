@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from surefoot.studies.cells import cells_of
-from surefoot.studies.reading import read_study
+from surefoot.studies.study_files import read_study
 
 TINY = {
     "title": "Tiny",

@@ -142,7 +142,7 @@ def test_without_validation_images_it_trains_to_the_last_epoch(digits, tmp_path)
     """The weights are those of the same run with validation, which decides nothing; what needs it is refused."""
     from dataclasses import replace
 
-    from surefoot.data.choosing import taken
+    from surefoot.data.subsets import taken
 
     without = replace(digits, validation=taken(digits.train, torch.empty(0, dtype=torch.long)))
     plain, bare = fit_small(digits), fit_small(without, output=tmp_path / "run")

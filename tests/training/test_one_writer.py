@@ -16,7 +16,7 @@ from surefoot.auditing.predictions import audit_predictions
 from surefoot.errors import SurefootError
 from surefoot.files import only_writer, part_of
 from surefoot.training import loop
-from surefoot.training.checkpointing import state_files
+from surefoot.training.checkpoints import state_files
 from surefoot.training.runs import begun_copy, copy_folder, key_of
 
 HOLD = "import sys, time; from surefoot.files import only_writer\n"

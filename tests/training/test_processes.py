@@ -20,7 +20,7 @@ from forked import child_of_this
 from surefoot.errors import SurefootError
 from surefoot.files import read_tensors
 from surefoot.seeds import draw, generator, sharded
-from surefoot.training import launching, processes
+from surefoot.training import launcher, processes
 from surefoot.views import GaussianNoise
 
 SCRIPT = """
@@ -165,8 +165,8 @@ def test_a_launcher_waits_for_the_process_that_speaks(tmp_path, monkeypatch):
     code = "import os, sys, time\nif os.environ['RANK'] == '0':\n    time.sleep(1)\n    open('said', 'w').close()\nsys.exit(2)"
     monkeypatch.chdir(tmp_path)
     start = subprocess.Popen
-    monkeypatch.setattr(launching.subprocess, "Popen", lambda command, env: start([sys.executable, "-S", "-c", code], env=env))
-    assert launching.launch(2, []) == 2
+    monkeypatch.setattr(launcher.subprocess, "Popen", lambda command, env: start([sys.executable, "-S", "-c", code], env=env))
+    assert launcher.launch(2, []) == 2
     assert (tmp_path / "said").exists()
 
 

@@ -18,11 +18,11 @@ from torch import nn
 import surefoot as sf
 from forked import child_of_this
 from surefoot.cli.main import run as run_command
-from surefoot.data.choosing import choose
+from surefoot.data.subsets import choose
 from surefoot.errors import SurefootError
 from surefoot.files import read_tensors
 from surefoot.training import loop
-from surefoot.training.checkpointing import state_files
+from surefoot.training.checkpoints import state_files
 
 
 def build():
@@ -121,7 +121,7 @@ def test_early_stopping(digits, monkeypatch):
 
 def test_a_broken_state_goes_back_to_the_one_before(digits, wholes, tmp_path, monkeypatch, caplog):
     whole = wholes("sgd")
-    monkeypatch.setattr("surefoot.training.checkpointing.Path.unlink", lambda self, missing_ok=False: None)
+    monkeypatch.setattr("surefoot.training.checkpoints.Path.unlink", lambda self, missing_ok=False: None)
     real, calls = loop.validate, []
 
     def interrupted(*arguments):

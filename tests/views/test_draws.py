@@ -77,7 +77,7 @@ class TestAugMixChains:
 @pytest.mark.parametrize("beta", [1.0, 3.0])
 def test_mixed_tone(monkeypatch, beta):
     """One of four operations at one of ten levels, and w of the image is left."""
-    calls = recorded(monkeypatch, "combining")
+    calls = recorded(monkeypatch, "combinations")
     changed = views.MixedTone(beta)(torch.zeros(COUNT, 1, 1, 1), generator(0)).flatten()
     assert changed.mean().item() == pytest.approx(0.5, abs=0.02)
     assert changed.var().item() == pytest.approx(1 / (4 * (2 * beta + 1)), rel=0.06)

@@ -16,7 +16,7 @@ from ..types import Images, Labels, Logits
 from .gradients import input_gradient, warn_if_randomised
 from .losses import TARGETED, UNTARGETED, check_loss, likely_targets
 from .norms import Ball, sources
-from .standing import Standing, standing
+from .survivors import Standing, standing
 
 CHECKPOINTS = (22, 41, 57, 70, 80, 87, 93, 99)  # per cent of the iterations: p_1 = 22, and each gap is 3 shorter, at least 6
 MOMENTUM = 0.75  # share of the new step; the rest is the step before

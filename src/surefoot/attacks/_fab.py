@@ -13,7 +13,7 @@ from .gradients import input_gradient, warn_if_randomised
 from .hyperplanes import to_hyperplane
 from .losses import likely_targets
 from .norms import Ball, sources
-from .standing import Standing, standing
+from .survivors import Standing, standing
 
 TOWARDS_IMAGE = 0.1  # alpha_max: the largest weight of the projection of the clean image
 OVERSHOOT = 1.05  # eta

@@ -11,7 +11,7 @@ from ..errors import require
 from ..types import Images, Labels
 from .gradients import warn_if_randomised
 from .norms import Ball
-from .standing import Standing, standing
+from .survivors import Standing, standing
 
 TOLERANCE = 0.02  # of the search for a radius, as a share of eps
 

@@ -14,7 +14,7 @@ from ..models.classifier import margins_of
 from ..types import Images, Labels
 from .gradients import is_randomised, warn_if_randomised
 from .norms import Ball, Rows, Source, lengths, sources, uniform
-from .standing import Standing, standing
+from .survivors import Standing, standing
 
 HALVINGS = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)  # queries of 10,000 after which the square's share is halved
 BLOCK = 250  # queries that are drawn at a time

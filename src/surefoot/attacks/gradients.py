@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SurefootError, require
-from ..models.observing import evaluating
+from ..models.last_layer import evaluating
 from ..types import Images, Logits
 
 Loss = Callable[[Logits], Tensor]  # one number for each image, to be made large

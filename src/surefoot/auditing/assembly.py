@@ -22,7 +22,7 @@ from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.promises import replayed
 from ..measurements.temperatures import scaled
 from ..measurements.thresholds import thresholds
-from ..models.observing import NoHead, head_of
+from ..models.last_layer import NoHead, head_of
 from ..models.preflight import Finding
 from .passes import AuditTable
 from .result import Audit, Geometry

@@ -20,11 +20,11 @@ from ..calibration.arguments import CROSS_FIT
 from ..calibration.calibrators import Calibrated
 from ..corruptions.engine import GENERATOR as CORRUPTION_DRAWS
 from ..corruptions.published import open_copies
-from ..data.choosing import taken
 from ..data.dataset import Dataset, Split
 from ..data.loading import load_data
 from ..data.preprocessing import TINY
 from ..data.settings import settings_of
+from ..data.subsets import taken
 from ..errors import SurefootError
 from ..files import check_folder, inside, only_writer, remove, sweep
 from ..measurements.base import CLEAN, Measurement
@@ -39,14 +39,14 @@ from ..measurements.thresholds import RISKS
 from ..models.class_mapping import with_classes
 from ..models.classifier import pick_device
 from ..models.foreign import Normalised
-from ..models.observing import evaluating, given_copies
+from ..models.last_layer import evaluating, given_copies
 from ..models.preflight import CHANGED_INPUT, PROBABILITIES, Finding, preflight, unknown_classes
 from ..ood.checks import check_foreign
 from ..ood.foreign import foreign_sets
 from ..progress import duration, now, speaking
 from ..registry import import_own, is_code
 from ..seeds import generator, global_seed
-from ..training.launching import is_first
+from ..training.launcher import is_first
 from ..types import Batch, Predictions
 from ..version import VERSION
 from .arguments import check_engine, check_risks
@@ -54,7 +54,7 @@ from .assembly import assemble
 from .batch_sizes import chosen_batch_size
 from .budget import Budget, affordable, expected, fit_to_time
 from .depths import Depth, find_depth
-from .leaving_out import chosen_ones, find_lacks, possible_ones
+from .exclusions import chosen_ones, find_lacks, possible_ones
 from .passes import (
     AuditTable,
     Worker,

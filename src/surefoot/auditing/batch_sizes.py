@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..data.reading import available
-from ..models.observing import evaluating
+from ..data.image_files import available
+from ..models.last_layer import evaluating
 from ..types import Batch, Images
 from .plan import read_plan
 

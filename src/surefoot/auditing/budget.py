@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ..data.choosing import chosen_rows
 from ..data.dataset import Split
+from ..data.subsets import chosen_rows
 from ..measurements.base import CLEAN, Beside, Change, Measurement
 from ..measurements.context import Context
 from ..progress import duration

@@ -28,7 +28,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..intervals import Estimate, wilson
 from ..keys import derive
 from ..measurements.base import CLEAN
-from .gating import OPERATORS, parse_rule
+from .rules import OPERATORS, parse_rule
 from .table import read_conditions
 from .table_files import table_folder
 

@@ -18,9 +18,9 @@ import torch
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ..cluster import RETRIES, connect
-from ..data.choosing import chunks_of
 from ..data.dataset import Split, TensorSplit
 from ..data.streaming import StreamedSplit
+from ..data.subsets import chunks_of
 from ..errors import SurefootError, UnknownName
 from ..measurements.base import CLEAN, STANDARD, Beside, Condition, Measurement, Rows, Summary
 from ..measurements.context import Context, pixel_names

@@ -15,7 +15,7 @@ from typing import Any
 from ..intervals import Estimate
 from ..metrics import ENDS, range_of
 from .migration import SCHEMA
-from .naming import SLIP, SUBJECT
+from .number_names import SLIP, SUBJECT
 from .result import Audit
 
 FILE = Path(__file__).with_name("audit.schema.json")

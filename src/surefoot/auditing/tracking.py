@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import SurefootError
 from ..files import read_json
 from ..training.trackers import check_tracker_of_audits, log_audit
-from .naming import check_audit, numbers_in
+from .number_names import check_audit, numbers_in
 
 
 def track(folder: str | Path, tracker: str, *, project: str | None = None) -> None:

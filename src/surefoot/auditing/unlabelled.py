@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..data.choosing import choose
 from ..data.dataset import Dataset
+from ..data.subsets import choose
 from ..errors import SurefootError, require
 from ..files import read_arrays, read_json, read_tensors
 from ..intervals import Estimate

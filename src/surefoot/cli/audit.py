@@ -24,7 +24,7 @@ from ..ood.arguments import MADE, check_pictures, told
 from ..progress import now
 from ..report.page import ASSETS, read_audit, write_page
 from ..report.verdict import verdict
-from ..training.launching import check_processes, is_first, launch, launched
+from ..training.launcher import check_processes, is_first, launch, launched
 from ..training.trackers import check_tracker_of_audits
 from . import options as flag
 from .main import ARGUMENTS

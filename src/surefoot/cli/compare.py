@@ -24,7 +24,7 @@ from ..report.page import read_audit, write_page
 from . import options as flag
 
 if TYPE_CHECKING:
-    from ..auditing.comparing import Compared, Comparison, Difference
+    from ..auditing.comparison import Compared, Comparison, Difference
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -62,8 +62,8 @@ def compare(
     before = [target for target in targets if target not in deployed]
     for target in lacking(before, audit or bool(deployed), depth, allow_code):
         make_audit(target, depth or "quick", quiet, allow_code)
-    from ..auditing.comparing import compare as measure_differences
-    from ..auditing.comparing import read_compared
+    from ..auditing.comparison import compare as measure_differences
+    from ..auditing.comparison import read_compared
 
     made = {target: audit_file(target, targets[0], quiet) for target in dict.fromkeys(targets) if target in deployed}
     models = [read_compared(made.get(target, target)) for target in targets]
@@ -97,7 +97,7 @@ def lacking(targets: Sequence[Path], make: bool, depth: str | None, allow_code: 
 def lacks_audit(target: Path, depth: str | None) -> bool:
     """Whether a target must be audited first; refused where it has an audit of another depth."""
     if target.is_file() or (target / "audit.json").is_file():
-        from ..auditing.comparing import read_compared
+        from ..auditing.comparison import read_compared
 
         audited_depth = read_compared(target).audit["subject"].get("depth")
         if depth is not None and audited_depth != depth:
@@ -139,9 +139,9 @@ def make_audit(target: Path, depth: str, quiet: bool, allow_code: bool) -> None:
 def audit_file(target: Path, first: Path, quiet: bool) -> Path:
     """Audit a model file on the images of an audit, at its depth and with its seed, without what a file cannot give."""
     from ..auditing.audit import audit as measure
-    from ..auditing.comparing import read_compared
-    from ..data.fetching import local_data
+    from ..auditing.comparison import read_compared
     from ..data.loading import load_data
+    from ..data.remote_sources import local_data
     from ..models.loading import load_model
     from .targets import folder_of
 
@@ -193,7 +193,7 @@ def show(comparison: Comparison) -> None:
 
 def as_table(first: str, second: str, differences: list[Difference], values: dict[str, dict[str, float]]) -> Table:
     """A row for each number, for the screen: whole words on 80 columns, long names on several lines."""
-    from ..auditing.comparing import MCE
+    from ..auditing.comparison import MCE
 
     title = Text(f"{second} minus {first}, with the intervals that the verdict uses")
     shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)

@@ -67,8 +67,8 @@ def corrupt(
     check_copies(layout or "arrays", scale)
     check_data(data, given.get("root"))
     photographs = None if frost is None else find_photographs(frost)
+    from ..corruptions.copies import write, write_sheet
     from ..corruptions.weather import frost_photographs
-    from ..corruptions.writing import write, write_sheet
     from ..data.loading import load_data
 
     loaded = load_data(data, **given)

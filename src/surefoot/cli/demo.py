@@ -23,7 +23,7 @@ from . import options as flag
 from .compare import draw_page, verdict
 
 if TYPE_CHECKING:
-    from ..auditing.comparing import Difference
+    from ..auditing.comparison import Difference
     from ..intervals import Estimate
     from ..studies.grid import Row
 
@@ -48,7 +48,7 @@ def demo(
     taken = [name for name in OBJECTIVES if (output / name).exists()]
     if taken and not overwrite:
         raise SurefootError(f"'{output}' holds a demo already; choose another --output or pass --overwrite.")
-    from ..auditing.comparing import compare, read_compared
+    from ..auditing.comparison import compare, read_compared
     from ..studies.grid import run_grid, table
     from ..training.recipes import Recipe
 

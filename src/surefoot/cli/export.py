@@ -65,7 +65,7 @@ def export(
     if ensemble:  # what the first run was calibrated by or promises is not the ensemble's
         loaded = replace(with_members(loaded, (targets or [])[1:], source.allow_code), run=None)
         fit_on = fit_on or ("calibration" if temperature == "fit" else None)
-    from ..models.exporting import export as write
+    from ..models._export import export as write
 
     subject, chosen, said = tempered(loaded, temperature, fit_on)
     about: dict[str, Any] = {"name": loaded.name, "classes": list(loaded.data.class_names)}
@@ -96,7 +96,7 @@ def export(
 
 def range_images(target: Target) -> Images:
     """Images by which the ranges of activations are found, none of them a test image."""
-    from ..data.choosing import choose
+    from ..data.subsets import choose
 
     for name in ("calibration", "train"):
         if len(target.data.split(name)):

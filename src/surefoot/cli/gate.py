@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..auditing.gating import FORMATS, Rule, judge, parse_rule, parse_rules
-from ..auditing.naming import check_audit
+from ..auditing.number_names import check_audit
+from ..auditing.rules import FORMATS, Rule, judge, parse_rule, parse_rules
 from ..errors import SurefootError, UnknownName, printable
 from ..files import read_json, read_text, write_text
 from ..schemas import load_yaml

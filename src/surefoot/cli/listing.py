@@ -21,7 +21,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 TABLES = {
     "objectives": "surefoot.objectives.methods:OBJECTIVES",
     "views": "surefoot.views.table:VIEWS",
-    "models": "surefoot.models.building:MODELS",
+    "models": "surefoot.models.builders:MODELS",
     "data": "surefoot.data.arguments:DATASETS",
     "corruptions": "surefoot.corruptions.families:CORRUPTIONS",
     "attacks": "surefoot.attacks.table:ATTACKS",
@@ -31,7 +31,7 @@ SECTIONS = {  # of --set, with a function that takes their options, and what els
     "data-options": TAKEN_BY["data"],
     "model-options": TAKEN_BY["model"],
     "augmentation": TAKEN_BY["augmentation"],
-    "training": ("surefoot.training.fitting:fit", NOT_TRAINING_OPTIONS),
+    "training": ("surefoot.training._fit:fit", NOT_TRAINING_OPTIONS),
 }
 KINDS = [*TABLES, *SECTIONS]
 

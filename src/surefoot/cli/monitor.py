@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..auditing.arguments import check_audited
-from ..auditing.gating import parse_rule
+from ..auditing.rules import parse_rule
 from ..files import write_text
 from ..keys import LARGEST as LARGEST_SEED
 from ..models.arguments import check_device

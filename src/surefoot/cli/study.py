@@ -23,17 +23,17 @@ from ..report.pictures import check_picture, write_figures
 from ..schemas import parse_value
 from ..studies.engines import find_engine
 from ..studies.papers import find_figure
-from ..studies.reading import at_scale, check_scale, find_study, read_file, read_study, study_names
 from ..studies.results import Results, require_results
 from ..studies.schema import ALSO, Study
-from ..training.launching import check_processes
+from ..studies.study_files import at_scale, check_scale, find_study, read_file, read_study, study_names
+from ..training.launcher import check_processes
 from . import options as flag
 from .study_tables import SUFFIX, command_of, in_words, paper_lines, save_page, save_tables, state_of, text_of
 
 if TYPE_CHECKING:
     from ..studies.cells import Cell
     from ..studies.origins import Origins
-    from ..studies.running import Report
+    from ..studies.runner import Report
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 logger = logging.getLogger("surefoot")
@@ -113,7 +113,7 @@ def run(
     chosen, cells, origins = prepare(name, scale, root, only_, seeds, objective, grid, random, allow_code, corrupted, frost)
     from ..models.classifier import pick_device
     from ..studies.cells import cells_of, needs_root
-    from ..studies.running import run_study, threads_for
+    from ..studies.runner import run_study, threads_for
 
     if root is None and needs_root(chosen):
         raise SurefootError(f"Study '{name}' at scale {scale} reads a folder of images: give it with --root.")
@@ -175,7 +175,7 @@ def figure(
     from ..models.classifier import pick_device
     from ..studies.cells import needs_root
     from ..studies.figures import cells_for, figure_data
-    from ..studies.running import run_study, threads_for
+    from ..studies.runner import run_study, threads_for
 
     pick_device(device)
     places = list(chosen.figures) if place is None else [place]
@@ -315,8 +315,8 @@ def prepare(
     if frost is not None:
         find_photographs(frost)
     from ..studies.cells import cells_of, only
+    from ..studies.hyperparameters import grid_methods, random_methods
     from ..studies.origins import with_origins
-    from ..studies.searching import grid_methods, random_methods
 
     changes: dict[str, Any] = {} if seeds is None else {"seeds": seeds, "seeds_of": {}}
     if searched:
@@ -362,7 +362,7 @@ def check_folders(cells: Sequence[Cell]) -> None:
 
 def work_folder(results: Path, given: Path | None) -> Path:
     """Weights and logs: beside the results, never among them, and never committed."""
-    from ..studies.running import check_work
+    from ..studies.runner import check_work
 
     folder = given or results.parent / ".study-work"
     check_work(folder, results)

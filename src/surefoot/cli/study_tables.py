@@ -38,7 +38,7 @@ def save_page(path: Path, command: str, study: Study, cells: Sequence[Cell], res
     from ..studies.cells import cells_of
     from ..studies.figures import figure_data
     from ..studies.layout import build_table
-    from ..studies.rendering import as_plain, published_apart
+    from ..studies.table_formats import as_plain, published_apart
 
     table = as_plain(build_table(study, cells, results, cells_of(study)))
     table["notes"] += [study.note] if study.note else []
@@ -49,9 +49,9 @@ def save_page(path: Path, command: str, study: Study, cells: Sequence[Cell], res
 def text_of(study: Study, cells: Sequence[Cell], results: Results, format: str) -> str:
     """The table; with Markdown also differences, wins, the paper's figures and the choice."""
     from ..studies.cells import cells_of
+    from ..studies.hyperparameters import choose
     from ..studies.layout import build_table, count_wins
-    from ..studies.rendering import differences, published_text, render, wins_text
-    from ..studies.searching import choose
+    from ..studies.table_formats import differences, published_text, render, wins_text
 
     table = build_table(study, cells, results, cells_of(study))
     text = render(table, format)
@@ -87,7 +87,7 @@ def save_tables(title: str, command: str, study: Study, cells: Sequence[Cell], r
 
 def state_of(cell: Cell, results: Results, work: Path) -> dict[str, Any]:
     """What is known about a cell."""
-    from ..studies.running import title_of
+    from ..studies.runner import title_of
 
     missing = results.missing(cell)
     history = work / "runs" / cell.name / "history.jsonl"

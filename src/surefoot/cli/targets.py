@@ -189,8 +189,8 @@ def check_classes(run: Run, data: Dataset) -> None:
 
 def data_of_run(run: Run, target: Path, data: str | None, options: dict[str, Any]) -> Dataset:
     """The data that a run names, or others, with the pixels that its model wants."""
-    from ..data.fetching import local_data
     from ..data.loading import load_data
+    from ..data.remote_sources import local_data
 
     section = run.recipe.data or {}
     if data is not None and data != section.get("name"):

@@ -11,16 +11,16 @@ import typer
 
 from ..data.architectures import check_architecture
 from ..data.arguments import check_amounts, check_data
-from ..data.fetching import local_data, refuse_remote_model
+from ..data.remote_sources import local_data, refuse_remote_model
 from ..errors import NotFound, SurefootError, UnknownName, shown
 from ..keys import LARGEST as LARGEST_SEED
 from ..models.arguments import check_device, check_stem
 from ..objectives.methods import OBJECTIVES
 from ..registry import code_in, refuse_code
 from ..schemas import defaults_of, parse_value
+from ..training._fit import fit
 from ..training.arguments import NOT_TRAINING_OPTIONS, check_values, training_options
-from ..training.fitting import fit
-from ..training.launching import check_processes, is_first, launch, launched
+from ..training.launcher import check_processes, is_first, launch, launched
 from ..training.option_names import check_option_names
 from ..training.recipe_files import NAMED, SECTIONS, read_recipe, source_of
 from ..training.trackers import check_tracker

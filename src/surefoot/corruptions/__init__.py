@@ -19,11 +19,11 @@ from typing import Any as _Any
 from .families import CBAR, CBAR_CIFAR, COMMON15, EXTRA4, FAMILIES, NAMES, PAPERS4
 
 if TYPE_CHECKING:
+    from .copies import draw_sheet, write
     from .engine import GENERATOR, corrupt
     from .noise import add_gaussian_noise, add_uniform_noise
     from .published import corrupted, open_copies
     from .weather import frost_photographs
-    from .writing import draw_sheet, write
 
 _HOME = {
     "GENERATOR": "engine",
@@ -33,8 +33,8 @@ _HOME = {
     "add_uniform_noise": "noise",
     "corrupted": "published",
     "open_copies": "published",
-    "draw_sheet": "writing",
-    "write": "writing",
+    "draw_sheet": "copies",
+    "write": "copies",
 }
 
 __all__ = [

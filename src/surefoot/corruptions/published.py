@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.choosing import taken
 from ..data.collection import Files, common_size
 from ..data.dataset import Split, TensorSplit
 from ..data.folders import class_files
 from ..data.preprocessing import Preprocessing
 from ..data.streaming import Pictures, StreamedSplit
+from ..data.subsets import taken
 from ..errors import NotFound, SurefootError, UnknownName, require
 from ..types import Batch
 from .arguments import check_copied

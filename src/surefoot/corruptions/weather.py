@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..data.reading import SUFFIXES, read_image, to_tensor
+from ..data.image_files import SUFFIXES, read_image, to_tensor
 from ..errors import SurefootError
 from ..imageops.edges import canny, distance_to
 from ..imageops.filters import apply, filter_matrix, fold, gaussian_blur, zoom_matrix

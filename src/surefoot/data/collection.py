@@ -17,7 +17,7 @@ from ..seeds import generator
 from ..types import Labels
 from .arguments import SPLITS
 from .augmentation import Augmentation
-from .reading import BadImage, read_image
+from .image_files import BadImage, read_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -15,7 +15,7 @@ from ..errors import SurefootError, require
 from ..types import Batch, Labels
 from .arguments import check_split
 from .augmentation import Augmentation
-from .reading import check_room
+from .image_files import check_room
 
 
 class Split(Protocol):

@@ -14,7 +14,7 @@ from ..errors import NotFound, SurefootError, UnknownName
 from ..files import read_text
 from .augmentation import Augmentation
 from .collection import Collection, Files, consecutive_indices, number_classes
-from .reading import SUFFIXES
+from .image_files import SUFFIXES
 
 SPLIT_FOLDERS = {
     "train": ("train", "training"),

@@ -12,9 +12,9 @@ import torch
 from ..errors import SurefootError, UnknownName
 from ..types import Labels
 from .collection import Collection, common_size, consecutive_indices, read_class_map, renumber_classes
-from .fetching import check_label, check_package
 from .folders import AUGMENTATION, LABEL_COLUMNS, SPLIT_FOLDERS
-from .reading import read_image
+from .image_files import read_image
+from .remote_sources import check_label, check_package
 
 if TYPE_CHECKING:
     from PIL.Image import Image

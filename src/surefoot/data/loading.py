@@ -17,7 +17,6 @@ from ..errors import SurefootError, require
 from ..types import Labels
 from .arguments import DATASETS, check_amounts, has_reader, is_stream, no_data
 from .arrays import load_npz
-from .choosing import stratified_indices
 from .collection import Arrays, Collection, Shares, assign_splits, files_of, publisher_splits, stratified_split
 from .dataset import Dataset, Split, TensorSplit
 from .folders import load_folder, load_labelled_folder, load_listed_files
@@ -26,6 +25,7 @@ from .objects import load_object
 from .preprocessing import choose_preprocessing
 from .settings import ModelSettings, settings_of
 from .streaming import Pictures, StreamedSplit, decode_all, readable
+from .subsets import stratified_indices
 from .timm_sets import load_iterable
 
 logger = logging.getLogger("surefoot")

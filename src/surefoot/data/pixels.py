@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import SurefootError, require
-from .reading import to_rgb, to_tensor
+from .image_files import to_rgb, to_tensor
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import SurefootError, require
 from .arguments import check_resizing, check_size
-from .reading import to_tensor
+from .image_files import to_tensor
 from .settings import ModelSettings
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ..progress import progress_bar
 from ..types import Batch, Labels
 from .collection import Source, files_of
 from .dataset import batch_indices, to_pixels
+from .image_files import BadImage, to_tensor
 from .preprocessing import Preprocessing
-from .reading import BadImage, to_tensor
 
 logger = logging.getLogger("surefoot")
 PATIENCE = 2000  # images; fewer need no progress bar

@@ -14,10 +14,10 @@ from ..seeds import generator
 from ..types import Batch
 from .collection import Shares, consecutive_indices, held_out_shares, read_class_map, renumber_classes
 from .dataset import Dataset, to_pixels
-from .fetching import check_label, check_package, refuse_remote_shards
 from .folders import AUGMENTATION
+from .image_files import to_rgb
 from .preprocessing import Preprocessing
-from .reading import to_rgb
+from .remote_sources import check_label, check_package, refuse_remote_shards
 
 if TYPE_CHECKING:
     from PIL.Image import Image

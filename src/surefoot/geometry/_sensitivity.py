@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..attacks.gradients import untouched
 from ..corruptions.noise import add_gaussian_noise, add_uniform_noise
 from ..errors import UnknownName, require
-from ..models.observing import head_of, observed
+from ..models.last_layer import head_of, observed
 from ..objectives.base import kl
 from ..seeds import check_indices, derive
 from ..types import Images, Labels, finite_logits

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..attacks.gradients import NoGradient
-from ..models.observing import evaluating
+from ..models.last_layer import evaluating
 from ..types import Images
 from .evaluation import forward_hooks
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import evaluating
+from ..models.last_layer import evaluating
 from ..seeds import derive
 from ..types import Images, Labels, check_labels, finite_logits
 from .arguments import check_certifying

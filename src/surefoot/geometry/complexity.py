@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..errors import SurefootError, require
-from ..models.observing import bare, evaluating
+from ..models.last_layer import bare, evaluating
 from ..seeds import generator
 from ..types import Images, Labels
 from ._margins import margins

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ..attacks.gradients import is_randomised, one_gradient
 from ..errors import require
-from ..models.observing import evaluating
+from ..models.last_layer import evaluating
 from ..progress import progress_bar
 from ..seeds import derive, reseed_all
 from ..types import Images, Labels, Logits, check_labels

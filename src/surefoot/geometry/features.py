@@ -12,7 +12,7 @@ from ..attacks._pgd import fgsm
 from ..attacks.gradients import input_gradient, untouched
 from ..attacks.norms import Ball
 from ..errors import require
-from ..models.observing import head_of, observed
+from ..models.last_layer import head_of, observed
 from ..types import Features, Images, Labels, Outputs, check_images, check_labels
 from .centres import KINDS, CentreCorrelations, NeuralCollapse, class_centres, class_sums, collapse_of
 from .cones import BiasDependence, ConeIndex, as_cone_index, bias_dependence_of, last_crossing

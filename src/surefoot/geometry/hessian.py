@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..attacks.gradients import NoGradient
 from ..errors import SurefootError, require
-from ..models.observing import bare
+from ..models.last_layer import bare
 from ..seeds import check_indices
 from ..types import Images, Labels
 from .autograd_graph import curved_operation, layer_of_operation

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from ..attacks.gradients import untouched
 from ..corruptions.noise import add_gaussian_noise
 from ..errors import SurefootError, UnknownName, require
-from ..models.observing import bare, evaluating, head_of, is_compiled
+from ..models.last_layer import bare, evaluating, head_of, is_compiled
 from ..types import Features, Images, Labels
 from .evaluation import forward_hooks, slices
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import require
-from ..models.observing import head_of, modes_kept, observed
+from ..models.last_layer import head_of, modes_kept, observed
 from ..seeds import generator
 from ..types import Features, Images, Labels, check_labels
 from .centres import class_means

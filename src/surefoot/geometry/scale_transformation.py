@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..errors import SurefootError, require
-from ..models.observing import bare, head_of, modes_kept, observed
+from ..models.last_layer import bare, head_of, modes_kept, observed
 from ..types import Images
 from .autograd_graph import POOLING, SHAPES, dependent_nodes, operation_name
 from .evaluation import forward_hooks, prepared

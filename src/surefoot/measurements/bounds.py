@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ..calibration.bootstrap import mean_estimate
-from ..data.choosing import choose
 from ..data.dataset import whole
+from ..data.subsets import choose
 from ..geometry import bounds
 from ..geometry._margins import margins
 from ..geometry.certificates import certify

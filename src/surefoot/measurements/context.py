@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from ..calibration.arguments import CROSS_FIT
 from ..calibration.calibrators import Calibrated
 from ..corruptions.published import ArrayCopies, FolderCopies
-from ..data.choosing import chosen_rows, indices_of, taken
 from ..data.dataset import Dataset, Split, whole
+from ..data.subsets import chosen_rows, indices_of, taken
 from ..errors import SurefootError
 from ..geometry.features import observed_features
 from ..models.classifier import Classifier, answers, predict
-from ..models.observing import evaluating
+from ..models.last_layer import evaluating
 from ..objectives.base import Objective
 from ..ood.foreign import ForeignSet
 from ..seeds import global_seed

@@ -23,7 +23,7 @@ from ..geometry.curvature import (
 from ..geometry.fisher import fisher_trace
 from ..geometry.hessian import CHANGE_NOTE, loss_change_bound
 from ..geometry.lipschitz import RADIUS_NOTE, local_lipschitz
-from ..models.observing import evaluating
+from ..models.last_layer import evaluating
 from ..plain import plain
 from ..seeds import generator
 from ..types import Batch

@@ -13,16 +13,16 @@ from torch import Tensor
 from ..attacks.cache import fingerprint
 from ..calibration.bootstrap import mean_estimate, resampled_sums, share_estimate
 from ..calibration.disjoint import uniform_by_image
-from ..data.choosing import choose
+from ..data.subsets import choose
 from ..files import write_tensors
 from ..geometry.features import observed_features
 from ..intervals import Estimate
-from ..models.observing import NoHead
+from ..models.last_layer import NoHead
+from ..ood._separation import Ledger, Separation, best_of, least_foreign, separation
 from ..ood.arguments import MADE
 from ..ood.detectors import NAMES, OF_LOGITS, Detector, fit_known, head_in
 from ..ood.foreign import ForeignSet, foreign_sets
 from ..ood.known import BANK, Known, load_known
-from ..ood.separating import Ledger, Separation, best_of, least_foreign, separation
 from ..types import Features, Logits, Predictions
 from .base import Whole
 from .members import several_in, uncertainties_of

@@ -11,8 +11,8 @@ from ..calibration.bootstrap import mean_estimate
 from ..calibration.calibrators import Calibrated
 from ..errors import SurefootError
 from ..models.ensembles import UNCERTAINTIES, Several, uncertainties
-from ..models.observing import evaluating
-from ..ood.separating import separation
+from ..models.last_layer import evaluating
+from ..ood._separation import separation
 from ..types import Batch, Images
 from .base import Measurement, Summary, Table
 

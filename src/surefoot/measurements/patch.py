@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ..attacks._patch import BATCH, patch_side, put_patch, train_patch
-from ..data.choosing import choose, taken
 from ..data.dataset import Split, whole
+from ..data.subsets import choose, taken
 from ..errors import require
 from ..types import Batch, Images
 from .attacks import summarise_attack

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..errors import require
 from ..geometry.centres import class_centres
 from ..geometry.features import observed_features
-from ..models.observing import head_of
+from ..models.last_layer import head_of
 from ..types import Batch, Outputs
 from .base import Whole
 

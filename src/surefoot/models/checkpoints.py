@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..errors import NotFound, SurefootError
 from ..files import read_tensors
-from .building import outline_of
+from .builders import outline_of
 from .classifier import Classifier
 
 # Guess what a checkpoint is of, for the one line that says that it is not of this model.

@@ -20,7 +20,7 @@ from ..files import read_json, read_text
 from ..seeds import generator
 from ..types import Images, Logits
 from .classifier import Classifier
-from .observing import evaluating
+from .last_layer import evaluating
 
 BY_NAME = "names"
 IMAGENET = 1000

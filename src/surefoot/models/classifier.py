@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ..errors import SurefootError, require
 from ..seeds import generator
 from ..types import Batch, Features, Images, Labels, Logits, Outputs, Predictions, check_labels
-from .observing import evaluating, find_head, observed
+from .last_layer import evaluating, find_head, observed
 
 # The gap between the right class and the best of the others, from logits.
 

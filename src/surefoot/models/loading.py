@@ -15,7 +15,7 @@ from ..errors import SurefootError, require
 from ..seeds import global_seed
 from .arguments import check_stem
 from .black_box import BlackBox
-from .building import MODELS, build_module, change_head, has_fixed_size, outline_of
+from .builders import MODELS, build_module, change_head, has_fixed_size, outline_of
 from .checkpoints import load_checkpoint
 from .classifier import Classifier, per_channel
 from .remote import Asked, is_remote_model

@@ -18,7 +18,7 @@ from ..errors import SurefootError, require
 from ..seeds import global_seed
 from ..types import Images, Labels, Logits, check_labels
 from .classifier import per_channel
-from .observing import evaluating
+from .last_layer import evaluating
 
 BATCH = 64
 CHANGED_INPUT, PROBABILITIES = "changed-input", "probabilities"

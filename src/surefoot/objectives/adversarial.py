@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from ..attacks._pgd import kl_pgd, pgd
 from ..errors import require
-from ..models.observing import bare
+from ..models.last_layer import bare
 from ..seeds import default_generator
 from ..types import Images, Labels, Terms, check_labels
 from .base import Objective, kl, weighted_sum

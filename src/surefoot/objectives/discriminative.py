@@ -11,7 +11,7 @@ from torch import Tensor, distributed, nn
 from torch.nn import functional as F
 
 from ..errors import SurefootError, UnknownName, require
-from ..models.observing import head_of
+from ..models.last_layer import head_of
 from ..types import Features, Images, Labels, Outputs, Terms, check_labels
 from ..views.simple import GaussianNoise
 from ..views.table import build_view

@@ -12,7 +12,7 @@ from ..errors import require
 from ..models.classifier import logit_margins
 from ..types import Images, Labels, Logits, Terms, check_labels
 from ..views.augmix import AugMixChains
-from ..views.combining import AnyView, Chain
+from ..views.combinations import AnyView, Chain
 from ..views.simple import GaussianBlur, GaussianNoise
 from ..views.table import build_view
 from .base import Objective, jensen_shannon, kl, weighted_sum

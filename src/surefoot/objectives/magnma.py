@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ..errors import require
 from ..types import Images, Labels, Terms, check_labels
-from ..views.combining import MixedTone
+from ..views.combinations import MixedTone
 from ..views.simple import GaussianNoise
 from ..views.table import build_view
 from .base import Objective, kl, log_probabilities, weighted_sum

@@ -18,7 +18,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from ..errors import SurefootError, UnknownName, require
-from ..models.observing import head_of, observed
+from ..models.last_layer import head_of, observed
 from ..types import Images, Logits, Outputs
 
 CHOICES = ("apart", "together", "clean")

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from ..errors import require
 from ..types import Images, Labels, Terms
 from ..views.augmix import AugMixChains
-from ..views.combining import Chain
+from ..views.combinations import Chain
 from ..views.simple import GaussianNoise
 from ..views.table import build_view
 from .base import Objective, jensen_shannon, weighted_sum

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
+    from ._separation import Separation, separation
     from .detectors import NAMES, Detector, fit
     from .known import Known, load_known
-    from .separating import Separation, separation
 
 _HOME = {
     "NAMES": ".detectors",
@@ -26,8 +26,8 @@ _HOME = {
     "fit": ".detectors",
     "Known": ".known",
     "load_known": ".known",
-    "Separation": ".separating",
-    "separation": ".separating",
+    "Separation": "._separation",
+    "separation": "._separation",
 }
 
 __all__ = ["NAMES", "Detector", "Known", "Separation", "fit", "load_known", "separation"]

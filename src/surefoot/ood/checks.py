@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..data.arguments import SPLITS
 from ..data.dataset import Dataset, TensorSplit
-from ..data.reading import read_image
+from ..data.image_files import read_image
 from ..errors import SurefootError
 from ..models.preflight import Finding
 from .foreign import ForeignSet, are_jpeg

@@ -17,14 +17,14 @@ from torch.nn import functional as F
 
 from ..data.arguments import DATASETS
 from ..data.arrays import digits_file
-from ..data.choosing import choose
 from ..data.collection import Arrays, Files, Source, files_of, publisher_splits
 from ..data.dataset import Dataset, Split, TensorSplit
 from ..data.folders import image_files
+from ..data.image_files import read_image, to_tensor
 from ..data.loading import open_collection
 from ..data.preprocessing import Preprocessing
-from ..data.reading import read_image, to_tensor
 from ..data.streaming import Pictures, StreamedSplit
+from ..data.subsets import choose
 from ..errors import SurefootError, require
 from ..seeds import generator
 from ..types import Batch, check_images

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..auditing.naming import Number, check_audit, numbers_in
+from ..auditing.number_names import Number, check_audit, numbers_in
 from ..errors import NotFound, SurefootError, require
 from ..files import only_writer, read_json, write_json, write_text
 from ..metrics import SHARE, of_path

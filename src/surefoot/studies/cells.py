@@ -18,8 +18,8 @@ from ..measurements.registry import VERSIONS, check_measure, default_options
 from ..models.loading import load_model
 from ..objectives.methods import load_method
 from ..schemas import defaults_of
+from ..training._fit import fit
 from ..training.arguments import NOT_DATA_OPTIONS, NOT_MODEL_OPTIONS, NOT_TRAINING_OPTIONS
-from ..training.fitting import fit
 from ..training.recipes import Recipe
 from .engines import Measure
 from .schema import ALSO, AXES, Figure, Study

@@ -10,9 +10,9 @@ from ..errors import UnknownName
 from ..measurements.registry import check_measure
 from .cells import Cell, drawn_labels
 from .layout import build_table, varies
-from .rendering import as_plain
 from .results import Results, Snapshot
 from .schema import AXES, NUMBERS, Figure, Layout, Study
+from .table_formats import as_plain
 
 EACH = ".*"  # at the end of a column: for each name that its measurement has, as of corruptions
 

@@ -12,7 +12,7 @@ from ..notebooks import html_table
 from .cells import Cell
 from .results import Results, Snapshot
 from .schema import AXES, Study
-from .setting import in_brackets, setting_of
+from .settings import in_brackets, setting_of
 from .statistics import Difference, Spread, paired_difference, spread
 
 Key = tuple[str, ...]
@@ -65,7 +65,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the table as Markdown has it."""
-        from .rendering import cell, notes
+        from .table_formats import cell, notes
 
         head = [*self.axes, *(column.title for column in self.columns)]
         cells = {

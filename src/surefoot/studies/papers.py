@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from ..errors import SurefootError, UnknownName
-from .reading import find_study, in_order, read_file, study_names
+from .study_files import find_study, in_order, read_file, study_names
 
 FAMILIES = {  # what the names of a paper's studies begin with
     "macs": "macs",

@@ -45,13 +45,13 @@ def check_values(options: Mapping[str, Any]) -> None:
 
 
 def training_option_names() -> list[str]:
-    from .fitting import fit
+    from ._fit import fit
 
     return list(schema_of(fit, NOT_TRAINING_OPTIONS).model_fields)
 
 
 def training_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Training options with the defaults of `fit`."""
-    from .fitting import fit
+    from ._fit import fit
 
     return check_options("training", fit, given, NOT_TRAINING_OPTIONS)

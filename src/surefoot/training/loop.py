@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..data.dataset import Dataset
 from ..seeds import generator
-from .checkpointing import History, Progress, load_state, save_state
+from .checkpoints import History, Progress, load_state, save_state
 from .engine import Engine
 from .runs import keep_best, write_history
 from .validation import is_better, should_stop, validate

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..errors import SurefootError
 from ..files import inside
-from .launching import launched
+from .launcher import launched
 from .precision import NAMES
 from .trackers import FOLDER
 

@@ -15,8 +15,8 @@ import yaml
 from ..data.arguments import SPLITS
 from ..data.augmentation import Augmentation
 from ..data.dataset import Dataset
-from ..data.fetching import local_data, refuse_remote_model
 from ..data.loading import load_data
+from ..data.remote_sources import local_data, refuse_remote_model
 from ..data.settings import ModelSettings, settings_of, weights_tag
 from ..errors import SurefootError, require, shown
 from ..keys import LARGEST as LARGEST_SEED
@@ -145,7 +145,7 @@ class Recipe:
 
         `environment` is device, tracker, project, output, overwrite and progress.
         """
-        from .fitting import fit
+        from ._fit import fit
 
         data = self.load_data()
         model, objective = model or self.build_model(data), self.build_objective()

@@ -34,12 +34,12 @@ from ..files import (
 )
 from ..models.checkpoints import load_weights
 from ..models.classifier import Classifier
-from ..models.observing import evaluating
+from ..models.last_layer import evaluating
 from ..notebooks import html_table
 from ..objectives.base import Objective
 from ..schemas import check_keys
 from ..types import Images
-from .checkpointing import BEST, STATE, Epoch, clear_state, state_files
+from .checkpoints import BEST, STATE, Epoch, clear_state, state_files
 from .hub import PREFIX, fetched
 from .recipe_files import NAMED, read_recipe
 from .recipes import Recipe

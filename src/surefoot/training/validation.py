@@ -9,7 +9,7 @@ from ..calibration.bins import reliability
 from ..data.dataset import Dataset
 from ..errors import NotFiniteScores, SurefootError
 from ..models.classifier import Classifier, predict
-from .checkpointing import Epoch, Progress
+from .checkpoints import Epoch, Progress
 
 
 def check_fitting(model: Classifier, data: Dataset, patience: int | None, keep: str) -> None:

@@ -16,16 +16,16 @@ from typing import Any as _Any
 if TYPE_CHECKING:
     from .augmix import AugMixChains
     from .base import View
-    from .combining import Chain, MixedTone, OneOf
+    from .combinations import Chain, MixedTone, OneOf
     from .simple import JPEG, AutoContrast, Equalize, GaussianBlur, GaussianNoise, Posterize, RotateTranslate, Shear, Solarize
     from .table import build_view
 
 _HOME = {
     "AugMixChains": ".augmix",
     "View": ".base",
-    "Chain": ".combining",
-    "MixedTone": ".combining",
-    "OneOf": ".combining",
+    "Chain": ".combinations",
+    "MixedTone": ".combinations",
+    "OneOf": ".combinations",
     "JPEG": ".simple",
     "AutoContrast": ".simple",
     "Equalize": ".simple",

@@ -13,7 +13,7 @@ from ..registry import UNNAMED, Own, Registry
 from ..schemas import check_options
 from ..types import Images
 from .base import View
-from .combining import Chain
+from .combinations import Chain
 
 AnyView = Callable[..., Images]
 
@@ -38,9 +38,9 @@ VIEWS = Registry(
         ("posterize", "surefoot.views.simple:Posterize", "Fewer bits"),
         ("solarize", "surefoot.views.simple:Solarize", "Bright pixels inverted"),
         ("augmix", "surefoot.views.augmix:AugMixChains", "Mixed chains of nine operations"),
-        ("mixed-tone", "surefoot.views.combining:MixedTone", "The image mixed with one change of its tone"),
-        ("one-of", "surefoot.views.combining:OneOf", "One of several views for each image"),
-        ("chain", "surefoot.views.combining:Chain", "Views one after the other"),
+        ("mixed-tone", "surefoot.views.combinations:MixedTone", "The image mixed with one change of its tone"),
+        ("one-of", "surefoot.views.combinations:OneOf", "One of several views for each image"),
+        ("chain", "surefoot.views.combinations:Chain", "Views one after the other"),
     ],
     Own("a subclass of surefoot.views.View, or a function of images", is_view),
 )

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.data.choosing import ChosenSplit, choose, chosen_rows, chunks_of, stratified_indices
+from surefoot.data.subsets import ChosenSplit, choose, chosen_rows, chunks_of, stratified_indices
 from surefoot.errors import SurefootError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..data.fetching import local_data, refuse_remote_model
+from ..data.remote_sources import local_data, refuse_remote_model
 from ..errors import NotFound, SurefootError, UnknownName, nearest, shown
 from ..measurements.registry import MEASUREMENTS
 from ..registry import refuse_code

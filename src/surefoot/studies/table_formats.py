@@ -12,7 +12,7 @@ from ..errors import UnknownName
 from ..metrics import Metric, of_column
 from .layout import AVERAGE, Entry, Table, Wins, as_pair
 from .schema import AXES, Study
-from .setting import in_brackets
+from .settings import in_brackets
 from .statistics import Difference
 
 NOISE, UNKNOWN = "≈", "?"

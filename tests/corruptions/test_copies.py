@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.corruptions import corrupt, corrupted, frost_photographs, open_copies, write, writing
+from surefoot.corruptions import copies, corrupt, corrupted, frost_photographs, open_copies, write
 from surefoot.data.dataset import TensorSplit
 from surefoot.errors import SurefootError
 
@@ -39,10 +39,10 @@ def test_arrays_hold_what_corrupt_gives(data, tmp_path):
 
 def test_our_own_reader_reads_both_layouts(data, tmp_path):
     for layout in ("arrays", "folders"):
-        copies = open_copies(
+        found = open_copies(
             write(data, tmp_path / layout, names=["contrast"], layout=layout, progress=False), data.class_names
         )
-        batch = next(corrupted(data.test, "contrast", 4, copies=copies).batches(100))
+        batch = next(corrupted(data.test, "contrast", 4, copies=found).batches(100))
         theirs, ours = ((batch.images * 255).round().byte(), batch.labels), (expected(data, "contrast", 4), data.test.labels)
         order = [images.flatten(1).long().sum(1).argsort() for images, _ in (theirs, ours)]
         assert torch.equal(theirs[0][order[0]].flatten(1).long().sum(1), ours[0][order[1]].flatten(1).long().sum(1))
@@ -69,7 +69,7 @@ def test_a_stopped_run_goes_on_and_leaves_the_same(data, tmp_path, layout, monke
         return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     whole = write(data, tmp_path / "whole", names=NAMES, layout=layout, progress=False)
-    real, calls = writing.corrupted_levels, []
+    real, calls = copies.corrupted_levels, []
 
     def stops(*arguments):
         calls.append(arguments[1])
@@ -77,11 +77,11 @@ def test_a_stopped_run_goes_on_and_leaves_the_same(data, tmp_path, layout, monke
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(writing, "corrupted_levels", stops)
+    monkeypatch.setattr(copies, "corrupted_levels", stops)
     with pytest.raises(KeyboardInterrupt):
         write(data, tmp_path / "part", names=NAMES, layout=layout, progress=False)
     calls.clear()
-    monkeypatch.setattr(writing, "corrupted_levels", lambda *a: calls.append(a[1]) or real(*a))
+    monkeypatch.setattr(copies, "corrupted_levels", lambda *a: calls.append(a[1]) or real(*a))
     write(data, tmp_path / "part", names=NAMES, layout=layout, progress=False)
     assert set(calls) == {"contrast", "occlusion+gaussian_noise"}
     assert files(tmp_path / "part") == files(whole)
@@ -144,7 +144,7 @@ def test_data_without_a_name_are_told_apart_by_what_they_hold(data, tmp_path):
 
 
 def test_two_processes_do_not_write_to_one_folder(data, tmp_path):
-    with writing.claimed(tmp_path / "out", {}), pytest.raises(SurefootError, match="Another process is writing"):
+    with copies.claimed(tmp_path / "out", {}), pytest.raises(SurefootError, match="Another process is writing"):
         write(data, tmp_path / "out", names=["contrast"], progress=False)
 
 

@@ -9,10 +9,10 @@ from surefoot.errors import SurefootError
 from surefoot.measurements.context import Hidden
 from surefoot.studies.cells import cells_of, whole
 from surefoot.studies.engines import Here
-from surefoot.studies.reading import read_study
+from surefoot.studies.hyperparameters import choose, grid_methods, random_methods, searchable
 from surefoot.studies.results import Results
-from surefoot.studies.running import run_study
-from surefoot.studies.searching import choose, grid_methods, random_methods, searchable
+from surefoot.studies.runner import run_study
+from surefoot.studies.study_files import read_study
 
 SEARCH = {"measure": {"validation": {}}, "select": "validation.accuracy", "baseline": None}
 

@@ -11,7 +11,7 @@ import torch
 
 import surefoot as sf
 from surefoot.errors import SurefootError, UnknownName
-from surefoot.models.exporting import export
+from surefoot.models._export import export
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +77,12 @@ def test_the_model_is_left_as_it_was(small, pictures, tmp_path):
 
 
 def test_a_file_that_differs_is_refused_and_not_written(small, pictures, tmp_path, monkeypatch):
-    import surefoot.models.exporting as exporting
+    from surefoot.models import _export
 
     def wrong(content):
-        return lambda images: tuple(part * 1.001 for part in exporting.read_torch(content)(images))
+        return lambda images: tuple(part * 1.001 for part in _export.read_torch(content)(images))
 
-    monkeypatch.setitem(exporting.READERS, "torch", wrong)
+    monkeypatch.setitem(_export.READERS, "torch", wrong)
     with pytest.raises(SurefootError, match=r"logits differ by 0\.001 of the largest, .* 0\.0001 is allowed"):
         export(small, pictures, tmp_path / "m.pt2", format="torch")
     assert list(tmp_path.iterdir()) == []

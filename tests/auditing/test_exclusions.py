@@ -11,7 +11,7 @@ import surefoot as sf
 from surefoot.auditing import batch_sizes
 from surefoot.auditing.batch_sizes import bytes_of_one, chosen_batch_size
 from surefoot.auditing.depths import Depth, geometry
-from surefoot.auditing.leaving_out import FEATURES, GRADIENT, find_lacks
+from surefoot.auditing.exclusions import FEATURES, GRADIENT, find_lacks
 from surefoot.errors import SurefootError, UnknownName
 from surefoot.measurements.registry import MEASUREMENTS
 from surefoot.types import Batch

@@ -20,9 +20,9 @@ from surefoot.studies.cell_runs import alone
 from surefoot.studies.cells import cells_of
 from surefoot.studies.engines import Here, Local, find_engine
 from surefoot.studies.layout import build_table
-from surefoot.studies.reading import read_study, study_names
 from surefoot.studies.results import Results
-from surefoot.studies.running import run_study, threads_for
+from surefoot.studies.runner import run_study, threads_for
+from surefoot.studies.study_files import read_study, study_names
 from surefoot.studies.worker import job_of
 from surefoot.training import loop
 

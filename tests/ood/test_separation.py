@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 import surefoot as sf
-from surefoot.ood.separating import Ledger, joint_risk, least_foreign
+from surefoot.ood._separation import Ledger, joint_risk, least_foreign
 
 
 def by_scikit_learn(known, foreign):

@@ -14,7 +14,7 @@ from ..errors import SurefootError
 from ..metrics import ENDS, SHARE, facts
 from ..schemas import parse_number
 from .damage import damaged_alike
-from .naming import Number, find_number, good_direction, numbers_in
+from .number_names import Number, find_number, good_direction, numbers_in
 
 # Rules that an audit must hold, for other people's CI: `ece < 0.03`, `accuracy: no worse than baseline.json by 0.01`.
 #

@@ -19,7 +19,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..files import replacing, write_json
 from ..types import Images, Logits, check_images
 from .arguments import QUANTISED, SUFFIXES, check_installed
-from .observing import evaluating
+from .last_layer import evaluating
 
 INPUT, OUTPUTS = "images", ("probabilities", "logits")
 TOLERANCE = 1e-4  # of the largest logit

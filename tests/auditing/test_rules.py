@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 import small_audits as small
-from surefoot.auditing.gating import FORMATS, as_text, judge, parse_rule, parse_rules
-from surefoot.auditing.naming import find_number, good_direction
+from surefoot.auditing.number_names import find_number, good_direction
+from surefoot.auditing.rules import FORMATS, as_text, judge, parse_rule, parse_rules
 from surefoot.errors import SurefootError
 
 

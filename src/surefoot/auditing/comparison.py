@@ -26,7 +26,7 @@ from ..measurements.base import CLEAN, Rows
 from ..measurements.scores import SCORES
 from ..notebooks import html_table
 from ..plain import plain
-from .naming import Number, check_audit, good_direction, numbers_in
+from .number_names import Number, check_audit, good_direction, numbers_in
 from .shared_images import (
     CLEAN_SCORES,
     COLUMNS,

@@ -6,7 +6,7 @@ from tiny import TINY, write
 
 from surefoot.errors import SurefootError
 from surefoot.studies.cells import cells_of
-from surefoot.studies.reading import at_scale, merged, read_study
+from surefoot.studies.study_files import at_scale, merged, read_study
 
 
 def test_extending_merges_options_and_replaces_grids(tmp_path):

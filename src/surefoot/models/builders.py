@@ -94,8 +94,8 @@ def change_head(
 MODELS = Registry(
     "model",
     [
-        ("small-resnet", "surefoot.models.building:SmallResNet", "Small residual net for 32 px, fast on a CPU"),
-        ("tiny-resnet", "surefoot.models.building:TinyResNet", "A tenth of its cost, for tutorials and tests"),
+        ("small-resnet", "surefoot.models.builders:SmallResNet", "Small residual net for 32 px, fast on a CPU"),
+        ("tiny-resnet", "surefoot.models.builders:TinyResNet", "A tenth of its cost, for tutorials and tests"),
     ],
 )
 TWO_HEADED = ("inception_v3", "googlenet")  # torchvision's give a second output in training unless told not to

@@ -14,7 +14,7 @@ import torch
 
 import small_audits as small
 import surefoot as sf
-from surefoot.auditing.comparing import MCE, Difference, compare, name_apart, paired_scores, read_compared, with_real
+from surefoot.auditing.comparison import MCE, Difference, compare, name_apart, paired_scores, read_compared, with_real
 from surefoot.auditing.depths import Depth
 from surefoot.auditing.shared_images import Drawing
 from surefoot.calibration.bootstrap import resamples
@@ -461,7 +461,7 @@ def test_a_torn_part_is_said_in_a_line(pair):
 def test_tables_are_compared_without_torch(pair):
     """In a process where torch cannot be imported."""
     code = (
-        "import sys\nsys.modules['torch'] = None\nfrom surefoot.auditing.comparing import compare\n"
+        "import sys\nsys.modules['torch'] = None\nfrom surefoot.auditing.comparison import compare\n"
         f"print(compare([{str(pair[0].folder)!r}, {str(pair[1].folder)!r}]).for_page()[1]['paired'])"
     )
     paths = str(Path(sf.__file__).parent.parent)

@@ -10,7 +10,7 @@ from torch import nn
 
 from ..calibration.calibrators import Calibrated
 from ..measurements.registry import MEASUREMENTS
-from ..models.observing import NoHead, evaluating, head_of
+from ..models.last_layer import NoHead, evaluating, head_of
 from ..types import Batch
 from .arguments import PICTURES, check_parts
 
