@@ -85,5 +85,6 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without what a terminal would obey: a name may hold such codes."""
+    """Text without what a terminal would obey: a name may hold such codes. A no-break space of a page is a space there."""
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
     return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)

@@ -95,7 +95,7 @@ DAMAGE: dict[str, Metric] = {  # of changed images: corruptions, noise, attacks
     "mce": share("mCE", DOWN, "mean over corruptions of the error divided by AlexNet's (Hendrycks and Dietterich 2019)", 1),
     "ce": share("CE", DOWN, "error under one corruption divided by AlexNet's", 1),
     "relative_mce": share("mCE, relative", DOWN, "mean over corruptions of the error divided by the other model's, minus 1"),
-    "relative_drop": share("accuracy drop", DOWN, "share of the clean accuracy that is lost"),
+    "relative_drop": share("relative accuracy drop", DOWN, "share of the clean accuracy on the same images that is lost"),
     "adaptive_rms": share("adaptive RMS calibration error", DOWN, "over bins of equally many images, as Hendrycks et al. bin"),
     "adaptive_rms_pooled": share(
         "pooled adaptive RMS calibration error", DOWN, "the same of the predictions under all corruptions together"
@@ -342,6 +342,7 @@ IN_AUDITS = {  # other words of an audit for the same facts
     "mean_scaled_ece": "scaled_ece",
     "corrupted_ece": "ece",
     "corrupted_scaled_ece": "scaled_ece",
+    "scaled_ece_if_calibrated": "ece_if_calibrated",
     "mean_error": "error",
     "alexnet_mce": "mce",
     "temperatures": "temperature",

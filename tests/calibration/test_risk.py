@@ -87,7 +87,7 @@ def test_nothing_can_be_promised():
     assert few.threshold is None
     assert few.note == (
         "No threshold can be promised with so few images: an error rate of 1 % with probability 0.95 needs 299 answers without "
-        "a mistake, and there are 240 images."
+        "a mistake, and 240 images were there to test it."
     )
     assert not few.answers(torch.randn(5, 3) * 50).any()
     poor = fit_risk_threshold(easy(1000, 0, wrong=0.3), 0.01)

@@ -39,9 +39,7 @@ def test_arrays_hold_what_corrupt_gives(data, tmp_path):
 
 def test_our_own_reader_reads_both_layouts(data, tmp_path):
     for layout in ("arrays", "folders"):
-        found = open_copies(
-            write(data, tmp_path / layout, names=["contrast"], layout=layout, progress=False), data.class_names
-        )
+        found = open_copies(write(data, tmp_path / layout, names=["contrast"], layout=layout, progress=False), data.class_names)
         batch = next(corrupted(data.test, "contrast", 4, copies=found).batches(100))
         theirs, ours = ((batch.images * 255).round().byte(), batch.labels), (expected(data, "contrast", 4), data.test.labels)
         order = [images.flatten(1).long().sum(1).argsort() for images, _ in (theirs, ours)]

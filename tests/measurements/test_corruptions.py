@@ -1,6 +1,7 @@
 """Rows of a study about corruptions, noise and occlusions, each by a second implementation, on one small trained model."""
 
 import math
+from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from by_hand import CLOSE, COUNT, best_factor, logits_of, pixels, row, scores, share_right, study_context
 from torch import nn
 
+from surefoot.auditing.passes import measure
 from surefoot.calibration.bins import adaptive_rms
 from surefoot.corruptions import add_gaussian_noise, add_uniform_noise, corrupt
 from surefoot.corruptions.families import ALEXNET, COMMON15, is_fair
@@ -49,6 +51,31 @@ def test_corruptions_are_means_over_their_cells(context, sample, digits, bins):
     assert found["rms"] >= found["ece"]  # cell by cell, by Jensen
     few = row(context, "corruptions", names=names, severities=severities, max_images=COUNT, bins=bins)
     assert few == {name: value for name, value in found.items() if name.removeprefix("accuracy.") not in names}
+
+
+def test_what_a_calibrated_model_would_show_and_an_interval_on_both_sides(context, sample, digits):
+    """By drawing labels from the model's own probabilities; the interval is not that of draws, which lie above the truth."""
+    few = replace(context, intervals=400)
+    names, severities, count = ["gaussian_noise", "contrast"], [3, 5], 40
+    measured = build("corruptions", {"names": names, "severities": severities, "max_images": count})
+    found = measure(few, measured, "corruptions").values
+    rng, eces = np.random.default_rng(0), []
+    some = few.some(count)
+    cells = [corrupt(some.images, name, severity, seed=0, indices=some.indices) for name in names for severity in severities]
+    sure = [logits_of(few.model, images).double().softmax(1).max(1).values.numpy() for images in cells]
+    for _ in range(400):
+        chance = rng.random(count)
+        right = [chance < each for each in sure]
+        eces.append(fmean(binned_gap(each, own) for each, own in zip(sure, right, strict=True)))
+    low, high = np.quantile(eces, [0.025, 0.975])
+    assert found.ece_if_calibrated == pytest.approx((low, high), abs=0.015)
+    assert found.mean_ece.low < found.mean_ece - 0.005
+    assert found.mean_ece.high > found.mean_ece
+
+
+def binned_gap(sure, right):
+    bins = np.minimum((sure * 15).astype(int), 14)
+    return sum(abs((sure - right)[bins == b].sum()) for b in range(15)) / len(sure)
 
 
 def test_bins_of_equally_many_images(context, sample):

@@ -79,6 +79,8 @@ def test_training_mode(model, sample):
     assert list(found) == ["training-mode"]
     assert "9 layers" in found["training-mode"].message
     assert model.training
+    model.eval().training = True  # as a wrapper around a net in evaluation mode
+    assert findings(model, sample) == {}
 
 
 @pytest.mark.parametrize("columns", [7, 12])
@@ -179,9 +181,18 @@ def test_class_order(model, sample):
     assert list(found) == ["class-order"]
     assert re.match(r"Accuracy is [\d.]+ % and would be [5-9][\d.]+ %", found["class-order"].message)
     assert "class 0 as 1, 1 as 2, 2 as 3 and so on" in found["class-order"].message
-    assert "--class-map" in found["class-order"].advice
+    assert found["class-order"].severity == "fatal"
+    given = re.search(r"--classes ([\d,]+)", found["class-order"].advice)[1]
+    back = [int(number) for number in given.split(",")]
+    assert findings(Around(model, after=lambda x: x[:, order][:, back]), sample) == {}
+
+
+def test_two_classes_that_were_exchanged(model, sample):
     swapped = torch.tensor([1, 0, *range(2, 10)])  # most answers are right still
-    assert findings(Around(model, after=lambda x: x[:, swapped]), sample) == {}
+    found = findings(Around(model, after=lambda x: x[:, swapped]), sample)["class-order"]
+    assert found.severity == "warning"
+    assert found.message.endswith("the model predicts class 0 as 1, 1 as 0.")
+    assert "--classes 1,0,2,3,4,5,6,7,8,9;" in found.advice
 
 
 def test_class_order_of_sorted_labels_and_of_two_classes(model, sample):

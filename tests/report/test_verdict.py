@@ -35,8 +35,8 @@ def test_verdict_in_words(found):
 
 def test_two_sentences_say_it_all(found):
     assert plain(headline(found)) == (
-        "Right on 90.0 % of its test images, but overconfident by 7.0 points. Corrupted pictures take it down to 72.0 %, and "
-        "FGSM turns 60.0 % of its right predictions into wrong ones."
+        "Right on 90.0 % of its test images, but overconfident by 7.0 points. Corrupted pictures take it down to 72.0 % "
+        "(from 90.0 % on the same 500 images), and FGSM turns 60.0 % of its right predictions into wrong ones."
     )
     found["calibration"]["ece"] = number(0.02)
     assert plain(headline(predictions_alone(found))) == (
@@ -65,7 +65,7 @@ def test_a_temperature_that_does_little_is_not_praised(found):
     found["temperature"]["calibration"]["ece"] = number(0.06)
     assert "temperature 1.90 fixes only 14 % of it: try surefoot calibrate --method vector" in sayings(found)[0]
     found["temperature"]["calibration"]["ece"] = number(0.08)  # worse than before
-    assert "fixes only 0 % of it" in sayings(found)[0]
+    assert "and a temperature does not mend it: try surefoot calibrate --method vector" in sayings(found)[0]
     found["temperature"] = None
     assert "divide the logits by a temperature greater than 1" in sayings(found)[0]
 
@@ -188,6 +188,41 @@ def test_the_worst(found):
     assert strongest_attack(predictions_alone(found)) is None
 
 
+def test_losses_are_counted_on_the_same_images(found):
+    """Of few images fewer may be right as they are: that is no loss by corruption."""
+    found["corruptions"] |= {"images": 45, "clean_accuracy": 0.75}
+    found["corruptions"]["families"] = {"noise": {"accuracy": number(0.59)}, "weather": {"accuracy": number(0.74)}}
+    assert "Corrupted pictures take it down to 72.0 % (from 75.0 % on the same 45 images)" in plain(headline(found))
+    assert worst_corruption(found) == ("gaussian_noise", pytest.approx(0.15))
+    assert worst_family(found) == ("noise", pytest.approx(0.16))
+    assert [line for line in sayings(found) if line.startswith("Loses")] == [
+        "Loses 16.0 points on noise: train with MaCS or MAGNMA."
+    ]
+    shown = cards(found)[2]
+    assert (shown.tone, plain(shown.meaning).endswith("; 45 images, of which 75.0 % are right as they are")) == ("good", True)
+    found["corruptions"]["images"] = found["subject"]["images"]
+    assert "take it down to 72.0 %, and" in plain(headline(found))
+
+
+def test_a_calibrated_model_shows_so_much_on_few_corrupted_images(found):
+    remains = "On corrupted pictures 15.0 % remain"
+    assert any(remains in line for line in sayings(found))
+    found["corruptions"]["scaled_ece_if_calibrated"] = [0.08, 0.16]
+    assert not any(remains in line for line in sayings(found))
+
+
+def test_nothing_is_advised_on_top_of_a_fatal_finding(found):
+    found["preflight"] = [{"name": "normalisation", "severity": "fatal", "message": "Wrong.", "advice": "Pass --mean 0.5."}]
+    assert sayings(found) == ["Mend what stands first here and audit again: these are numbers of a model that is used wrongly."]
+    assert "Temperature" not in " ".join(verdict(found))
+
+
+def test_a_temperature_that_does_not_help_is_called_that(found):
+    found["temperature"]["calibration"]["ece"] = number(0.08)
+    said = plain(" ".join(verdict(found)))
+    assert "A temperature does not help here: ECE is 7.0 % without it and 8.0 % with it (fitted 1.90" in said
+
+
 def test_five_numbers(found):
     shown = cards(found)
     assert [(card.name, plain(card.value), plain(card.interval), card.tone) for card in shown] == [
@@ -195,10 +230,12 @@ def test_five_numbers(found):
         ("calibration error (ECE)", "7.0 %", "6.0 % to 8.0 %", "poor"),
         ("corrupted accuracy", "72.0 %", "71.0 % to 73.0 %", "poor"),
         ("worst family: noise", "59.0 %", "58.0 % to 60.0 %", "poor"),
-        ("attack success", "60.0 %", "59.0 % to 61.0 %", "poor"),
+        ("attack success: FGSM", "60.0 %", "59.0 % to 61.0 %", "poor"),
     ]
     assert "1.0 % to 3.0 %" in plain(shown[1].meaning)
-    assert shown[2].meaning == "mean over 3 kinds of damage, 5 strengths of each"
+    assert plain(shown[2].meaning) == (
+        "mean over 3 kinds of damage, 5 strengths of each; 500 images, of which 90.0 % are right as they are"
+    )
     few = cards(predictions_alone(found))
     assert (few[3].value, few[3].interval) == ("0.200", "0.190 to 0.210")
     alone = [card.name for card in few]

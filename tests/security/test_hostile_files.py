@@ -177,6 +177,7 @@ def test_labels_name_files_of_their_folder(tmp_path, name):
 
 def test_names_are_printed_and_not_obeyed():
     assert printable("a\x1b[31mb\x07\nc é") == "a\\x1b[31mb\\x07\nc é"
+    assert printable("81.5\N{NO-BREAK SPACE}%") == "81.5 %"
     assert [as_text(name) for name in ("=cmd|' /C calc'!A0", "+1", "@x", "plain", "")] == [
         *("'=cmd|' /C calc'!A0", "'+1", "'@x", "plain", "")
     ]

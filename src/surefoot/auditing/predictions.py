@@ -21,6 +21,7 @@ from ..measurements.predictions import logit_geometry, logit_points
 from ..measurements.summaries import columns_of
 from ..measurements.temperatures import Source, choose_temperatures, scaled
 from ..measurements.thresholds import RISKS, thresholds
+from ..models.preflight import class_order
 from ..types import Predictions
 from .result import DATA, Geometry, PredictionsAudit
 from .subjects import at_chance, check_provenance, subject
@@ -67,12 +68,15 @@ def audit_predictions(
     classes = [str(number) for number in range(predictions.num_classes)]
     rows = rows_of(predictions, source)
     known = recognition(predictions, classes, seed=seed)
-    chance = at_chance(calibration.accuracy, known)
+    findings = (
+        at_chance(calibration.accuracy, known),
+        class_order(predictions.logits.cpu(), predictions.labels.cpu(), predictions.num_classes),
+    )
     result = PredictionsAudit(
         subject=subject(name, {}, split, len(predictions), seed, notes=[], classes=classes, **(provenance or {})),
         calibration=calibration,
         recognition=known,
-        preflight=() if chance is None else (chance,),
+        preflight=tuple(finding for finding in findings if finding is not None),
         temperature=None if source is None else scaled(predictions, source, seed),
         geometry=Geometry(**logit_geometry(rows, seed)),
         thresholds=thresholds(predictions, risks, seed, held_out),

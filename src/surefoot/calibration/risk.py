@@ -173,10 +173,10 @@ def why_not(risk: float, confidence: float, answered: int, mistakes: int, images
     promise = f"an error rate of {100 * risk:.3g} % with probability {confidence:g}"
     least = least_answers(risk, confidence)
     if images < least:
-        needs = f"{promise} needs {least} answers without a mistake, and there are {images} images"
+        needs = f"{promise} needs {least} answers without a mistake, and {images} images were there to test it"
         return f"No threshold can be promised with so few images: {needs}."
     wrong = f"{mistakes} of the {answered} surest answers are wrong"
-    return f"No threshold can be promised: {wrong}, too many, or of too few, to show {promise}."
+    return f"No threshold can be promised: {wrong}, which does not show {promise}."
 
 
 @dataclass(frozen=True)

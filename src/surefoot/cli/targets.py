@@ -306,6 +306,8 @@ def from_import(
         if not isinstance(given, nn.Module):
             raise SurefootError(f"--checkpoint needs a module, and '{target}' gives {type(given).__name__}.")
         load_bare(given, checkpoint)
+    if isinstance(given, nn.Module):
+        given.eval()  # a maker gives it in training mode
     dataset = load_data(data, **options)
     mean, std = normalisation.get("mean", 0.0), normalisation.get("std", 1.0)
     subject = adapt_found(given, mean, std, dataset.image_size, dataset.channels, returns)

@@ -19,7 +19,7 @@ from ..errors import SurefootError, UnknownName, require
 from ..intervals import Estimate
 from ..types import Batch, Images
 from .base import Change, Condition, Measurement, Rows, Summary, Table
-from .scores import BINS, SCORES, Scored, mean_over, pooled_bins, score
+from .scores import BINS, SCORES, Scored, mean_if_calibrated, mean_over, pooled_bins, score
 
 if TYPE_CHECKING:
     from .context import Context
@@ -103,6 +103,8 @@ class CorruptionResult:
     `mean_accuracy` (mCA) is over every corruption and severity. `mean_error` is over the fifteen of the benchmark, and
     `alexnet_mce` the same with every corruption's error divided by AlexNet's (ImageNet only). `pooled_rms` is the calibration
     error of all cells' predictions together. `relative_drop` is (clean - corrupted) / clean accuracy on the same images.
+    The mean of ECE over cells of few images is large even for a calibrated model: `ece_if_calibrated` is the range that it
+    would show, and `scaled_ece_if_calibrated` the same after temperature scaling.
     """
 
     images: int
@@ -118,6 +120,8 @@ class CorruptionResult:
     alexnet_mce: Estimate | None
     families: dict[str, Family]
     cells: tuple[CorruptionCell, ...]
+    ece_if_calibrated: tuple[float, float] | None = None
+    scaled_ece_if_calibrated: tuple[float, float] | None = None
 
     def __getitem__(self, name: str) -> list[CorruptionCell]:
         """The severities of one corruption."""
@@ -178,9 +182,7 @@ class Corruptions(Measurement):
         cells = self.cells(context)
         rows = [table.rows(cell.name, self.max_images) for cell in cells]
         scored = score(rows, SCORES, context, self.bins)
-        scaled: Sequence[Scored | None] = [None] * len(cells)
-        if "scaled_confidence" in rows[0]:
-            scaled = score(rows, ("ece",), context, self.bins, scaled=True)
+        after = score(rows, ("ece",), context, self.bins, scaled=True) if "scaled_confidence" in rows[0] else []
         (clean,) = score([table.clean(self.max_images)], ("accuracy",), context, self.bins)
         by_name = {name: [s for cell, s in zip(cells, scored, strict=True) if cell.corruption == name] for name in self.names}
         common = [name for name in COMMON15 if name in by_name]
@@ -197,7 +199,9 @@ class Corruptions(Measurement):
             mean_nll=mean_over(scored, "nll"),
             mean_rms=mean_over(scored, "rms"),
             pooled_rms=pooled_bins(scored).rms,
-            mean_scaled_ece=None if scaled[0] is None else mean_over([each for each in scaled if each], "ece"),
+            mean_scaled_ece=mean_over(after, "ece") if after else None,
+            ece_if_calibrated=mean_if_calibrated(scored, context),
+            scaled_ece_if_calibrated=mean_if_calibrated(after, context) if after else None,
             clean_accuracy=clean.values["accuracy"],
             relative_drop=relative_drop(scored, clean),
             mean_error=error_over(by_name, common, None),
@@ -208,10 +212,10 @@ class Corruptions(Measurement):
                     cell.corruption,
                     int(cell.severity) if cell.severity == int(cell.severity) else cell.severity,
                     **{name: own.estimate(name) for name in SCORES},
-                    scaled_ece=None if after is None else after.estimate("ece"),
+                    scaled_ece=None if own_after is None else own_after.estimate("ece"),
                     origin=cell.origin(context),
                 )
-                for cell, own, after in zip(cells, scored, scaled, strict=True)
+                for cell, own, own_after in zip(cells, scored, after or [None] * len(cells), strict=True)
             ),
         )
         return Summary(value, {"adaptive": self.adaptive(rows)})

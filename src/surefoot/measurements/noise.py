@@ -82,6 +82,7 @@ class NoiseLevel:
     ece: Estimate
     nll: Estimate
     rms: Estimate
+    clean_accuracy: Estimate | None = None  # of the same images
 
 
 class Noise(Measurement):
@@ -106,15 +107,15 @@ class Noise(Measurement):
 
     def summarise(self, context: Context, table: Table, result: Any) -> Summary:
         levels = []
+        (clean,) = score([table.clean(self.max_images)], ("accuracy",), context)
         for level in self.levels:
             rows = [table.rows(Noisy(self.distribution, level, draw).name, self.max_images) for draw in range(self.draws)]
             scored = score(rows, SCORES, context)
             spread = np.array([each.values["accuracy"] for each in scored])
             deviation = float(spread.std(ddof=1)) if self.draws > 1 else None
-            means = {name: mean_over(scored, name) for name in SCORES}
+            means = {name: mean_over(scored, name) for name in SCORES} | {"clean_accuracy": clean.estimate("accuracy")}
             levels.append(NoiseLevel(self.distribution, float(f"{level / 255:.16g}"), self.draws, deviation, **means))
-        clean = float(table.clean(self.max_images)["correct"].mean())
-        return Summary(tuple(levels), {"clean": clean})
+        return Summary(tuple(levels), {"clean": clean.values["accuracy"]})
 
     def numbers(self, summary: Summary) -> dict[str, float]:
         out = {"accuracy.0": summary.figures["clean"]}

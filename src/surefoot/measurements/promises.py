@@ -48,8 +48,12 @@ class Promises:
 
     @property
     def notes(self) -> list[str]:
-        """What could not be promised."""
-        return [each.note for each in self.sets] + [each.note for each in self.risks]
+        """What could not be promised: one reason where it is so for both halves."""
+        notes = []
+        for kind in (self.sets, self.risks):
+            said = [each.note for each in kind if each.note]
+            notes += said[:1] if len(said) == len(kind) else [f"For one half of the images: {note}" for note in said]
+        return notes
 
     def columns(self, logits: Logits, labels: Labels, folds: Tensor) -> dict[str, np.ndarray[Any, Any]]:
         """The three columns of images of these folds, under whatever condition."""
@@ -100,7 +104,10 @@ def replayed(context: Context, table: Table, conditions: Sequence[str]) -> dict[
 
 
 def judged(rows: Rows, promises: Promises) -> dict[str, Any]:
-    """Four numbers with intervals, and whether the two promises are kept."""
+    """Four numbers with intervals, and whether the two promises are kept on these images, or missed by more than chance.
+
+    What is missed by no more than chance cannot be told; nor can a risk where nothing is answered, which is NaN.
+    """
     images = len(rows["index"])
     covered, answered = rows["covered"].astype(bool), rows["answered"].astype(bool)
     mistakes, count = int((answered & ~rows["correct"].astype(bool)).sum()), int(answered.sum())
@@ -111,8 +118,8 @@ def judged(rows: Rows, promises: Promises) -> dict[str, Any]:
         "risk": risk,
         "answered": share(count, images),
         "images": images,
-        "coverage_promise": BROKEN if coverage.high < COVERAGE else KEPT,
-        "risk_promise": UNKNOWN if not count else BROKEN if risk.low > promises.wanted_risk else KEPT,
+        "coverage_promise": KEPT if coverage >= COVERAGE else BROKEN if coverage.high < COVERAGE else UNKNOWN,
+        "risk_promise": KEPT if risk <= promises.wanted_risk else BROKEN if risk.low > promises.wanted_risk else UNKNOWN,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from ..calibration.bins import ReliabilityBins
-from ..calibration.bootstrap import estimate, resampled_sums
+from ..calibration.bootstrap import calibrated_ece, estimate, resampled_sums, shifted_estimate
 from ..calibration.per_image import PerImage
 from ..calibration.scoring import interval_of, samples_of_many
 from ..intervals import Estimate
@@ -17,6 +17,8 @@ from .base import Rows
 
 BINS = 15
 SCORES = ("accuracy", "ece", "nll", "rms")
+BIASED = ("ece", "rms")  # which noise makes larger
+BAND = 200  # draws for the range of a calibrated model
 SCALED = "scaled_ece"  # ECE after temperature scaling
 
 
@@ -78,7 +80,21 @@ def attack_draws(clean: Rows, attacked: Rows, seed: int, draws: int) -> dict[str
 def mean_over(scored: Sequence[Scored], name: str) -> Estimate:
     """The mean of a score over conditions that saw the same draws of images, with its interval."""
     draws = np.mean([each.draws[name] for each in scored], axis=0)
-    return estimate(sum(each.values[name] for each in scored) / len(scored), draws)
+    ends = shifted_estimate if name in BIASED else estimate
+    return ends(sum(each.values[name] for each in scored) / len(scored), draws)
+
+
+def mean_if_calibrated(scored: Sequence[Scored], drawing: Drawing) -> tuple[float, float] | None:
+    """Between which ends the mean ECE over conditions would lie in 95 % of cases if the model were perfectly calibrated.
+
+    An image has the same draw under every condition, which makes the range as wide as it can be.
+    """
+    if not drawing.intervals:
+        return None
+    count = min(drawing.intervals, BAND)
+    rows = [calibrated_ece(each.per_image.confidences, each.per_image.membership, drawing.seed, count) for each in scored]
+    band = estimate(float(np.mean(rows)), np.mean(rows, axis=0))
+    return band.low, band.high
 
 
 def pooled_bins(scored: Sequence[Scored]) -> ReliabilityBins:

@@ -8,6 +8,8 @@ from ..intervals import wilson
 from .verdict import (
     better_than_chance,
     calibrated,
+    clean_beside,
+    is_fatal,
     misjudged,
     one_sided,
     side,
@@ -34,6 +36,8 @@ NOTHING = "Nothing urgent at this depth of audit."
 
 def advice(audit: Audit) -> list[str]:
     """What to do, where something is worth doing; the cheapest first."""
+    if is_fatal(audit):  # a temperature or a threshold would hide it
+        return ["Mend what stands first here and audit again: these are numbers of a model that is used wrongly."]
     if not better_than_chance(audit):  # nothing that it says is worth scaling, trusting or training further
         return chance_advice(audit)
     todo = [*calibration_advice(audit), *corruption_advice(audit), *attack_advice(audit), *class_advice(audit)]
@@ -62,13 +66,15 @@ def calibration_advice(audit: Audit) -> list[str]:
     before, after = scores["ece"]["value"], scaling["calibration"]["ece"]["value"]
     fixed = (before - after) / before
     name = f"temperature {temperatures(audit)}"
+    if percent(after) == percent(before) or fixed < 0:
+        return [f"{gap}, and a temperature does not mend it: try surefoot calibrate --method vector or isotonic."]
     if fixed < ENOUGH:
         return [f"{gap}, and {name} fixes only {rounded(fixed)} of it: try surefoot calibrate --method vector or isotonic."]
     said = (
         f"{gap}: {name} fixes {rounded(fixed)} of it at no cost (ECE {percent(before)} to {percent(after)}, same predictions)."
     )
-    worse = scaling.get("corrupted_scaled_ece")
-    if worse is not None and worse["value"] > 2 * after:
+    worse, band = scaling.get("corrupted_scaled_ece"), (audit.get("corruptions") or {}).get("scaled_ece_if_calibrated")
+    if worse is not None and worse["value"] > max(2 * after, band[1] if band else 0):
         said += f" On corrupted pictures {percent(worse['value'])} remain, so do not lean on its confidence there."
     return [said]
 
@@ -77,7 +83,7 @@ def corruption_advice(audit: Audit) -> list[str]:
     """The families that cost most, and a corruption that stands out."""
     if not audit.get("corruptions"):
         return []
-    clean, families = audit["calibration"]["accuracy"]["value"], audit["corruptions"]["families"]
+    clean, families = clean_beside(audit), audit["corruptions"]["families"]
     drops = {name: clean - scores["accuracy"]["value"] for name, scores in families.items()}
     todo = [
         f"Loses {points(drop)} on {name}: {REMEDIES.get(name, 'show the model such pictures in training')}."

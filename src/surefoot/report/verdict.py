@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..metrics import find, path_label
-from .words import Audit, capital, percent, points, spoken, the_attack
+from .words import Audit, attack_name, capital, percent, points, spoken, the_attack
 
 # An audit in plain words: what the numbers say.
 
@@ -38,6 +38,11 @@ def better_than_chance(audit: Audit) -> bool:
     """Whether accuracy is clearly above that of an answer without looking."""
     classes = len(audit["subject"]["classes"])
     return classes < 2 or bool(audit["calibration"]["accuracy"]["low"] > chance(audit))
+
+
+def is_fatal(audit: Audit) -> bool:
+    """Whether something was found before the audit that makes every number doubtful."""
+    return any(finding.get("severity") == "fatal" for finding in audit.get("preflight", ()))
 
 
 def without_looking(audit: Audit) -> str:
@@ -76,6 +81,26 @@ def misjudged(audit: Audit) -> str:
     return f"over- and underconfident in parts, by {points(scores['ece']['value'])} on average"
 
 
+def clean_beside(audit: Audit) -> float:
+    """The accuracy of the images that were corrupted, as they are: a loss is counted on the same images."""
+    known = audit["corruptions"].get("clean_accuracy")
+    return float(audit["calibration"]["accuracy"]["value"] if known is None else known)
+
+
+def fewer(audit: Audit, images: int | None) -> str:
+    """How many images a number is of, where that is not all of them; nothing else."""
+    return "" if images is None or images >= audit["subject"]["images"] else f"{images:,} images"
+
+
+def corrupted_words(audit: Audit) -> str:
+    """What corruptions do on average, on the images that they were measured on."""
+    worse = audit["corruptions"]
+    mean, clean, some = worse["mean_accuracy"]["value"], clean_beside(audit), fewer(audit, worse.get("images"))
+    does = "take it down to" if mean < clean else "leave it at"
+    beside = f" (from {percent(clean)} on the same {some})" if some else ""
+    return f"Corrupted pictures {does} {percent(mean)}{beside}"
+
+
 def headline(audit: Audit) -> str:
     """The whole audit in two sentences."""
     scores = audit["calibration"]
@@ -88,9 +113,7 @@ def headline(audit: Audit) -> str:
         said = f"{right}, and its confidence can be believed." if calibrated(audit) else f"{right}, but {misjudged(audit)}."
     worse = []
     if audit.get("corruptions"):
-        mean = audit["corruptions"]["mean_accuracy"]["value"]
-        does = "take it down to" if mean < scores["accuracy"]["value"] else "leave it at"
-        worse.append(f"Corrupted pictures {does} {percent(mean)}")
+        worse.append(corrupted_words(audit))
     if attack := strongest_attack(audit):
         rate = percent(audit["attacks"][attack]["success_rate"]["value"])
         worse.append(f"{the_attack(attack)} turns {rate} of its right predictions into wrong ones")
@@ -117,12 +140,11 @@ def verdict(audit: Audit) -> list[str]:
     else:
         sentence = f"ECE {percent(ece['value'])}, where perfect calibration would show {band}."
         said.append(f"{capital(misjudged(audit))}: {sentence}")
-    said += temperature_words(audit) if better_than_chance(audit) else []
+    said += temperature_words(audit) if better_than_chance(audit) and not is_fatal(audit) else []
     if audit.get("corruptions"):
         name, drop = worst_corruption(audit)
-        mean = audit["corruptions"]["mean_accuracy"]["value"]
         most = f"; it loses most on {spoken(name)}, {points(drop)}" if drop > 0 else ""
-        said.append(f"Corrupted pictures: {percent(mean)} right on average{most}.")
+        said.append(f"{corrupted_words(audit)}{most}.")
     for attack, result in audit.get("attacks", {}).items():
         rate = result["success_rate"]["value"]
         if rate is not None:  # as where no prediction was right to begin with
@@ -137,6 +159,9 @@ def temperature_words(audit: Audit) -> list[str]:
         return []
     shown = temperatures(audit)
     before, after = audit["calibration"]["ece"]["value"], scaling["calibration"]["ece"]["value"]
+    if percent(after) == percent(before) or after > before:
+        kept = f"{percent(before)} without it and {percent(after)} with it"
+        return [f"A temperature does not help here: ECE is {kept} (fitted {shown}, from {scaling['fitted_on']})."]
     said = f"Temperature {shown} (from {scaling['fitted_on']}) takes ECE from {percent(before)} to {percent(after)}"
     if scaling.get("corrupted_ece") is not None:
         said += (
@@ -159,7 +184,7 @@ def worst_corruption(audit: Audit) -> tuple[str, float]:
         by_name[cell["name"]].append(cell["accuracy"]["value"])
     means = {name: sum(values) / len(values) for name, values in by_name.items()}
     worst = min(means, key=lambda name: means[name])
-    return worst, audit["calibration"]["accuracy"]["value"] - means[worst]
+    return worst, clean_beside(audit) - means[worst]
 
 
 def worst_family(audit: Audit) -> tuple[str, float] | None:
@@ -168,7 +193,7 @@ def worst_family(audit: Audit) -> tuple[str, float] | None:
     if not families:
         return None
     worst = min(families, key=lambda name: families[name]["accuracy"]["value"])
-    return worst, audit["calibration"]["accuracy"]["value"] - families[worst]["accuracy"]["value"]
+    return worst, clean_beside(audit) - families[worst]["accuracy"]["value"]
 
 
 def strongest_attack(audit: Audit) -> str | None:
@@ -216,18 +241,22 @@ def cards(audit: Audit) -> list[Card]:
             return [*shown, Card(ranks.label, "not defined", f"all predictions are {every}", ranks.meaning)]
         return [*shown, card(ranks.label, scores["auroc"], ranks.meaning)]
     if worse := audit.get("corruptions"):
-        mean, clean = worse["mean_accuracy"], scores["accuracy"]["value"]
+        mean, clean, some = worse["mean_accuracy"], clean_beside(audit), fewer(audit, worse.get("images"))
         kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
         damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
+        damage += f"; {some}, of which {percent(clean)} are right as they are" if some else ""
         shown.append(card(path_label("corruptions.mean_accuracy"), mean, damage, tone(clean - mean["value"]) if able else ""))
         if worst := worst_family(audit):
             family, drop = worst
             accuracy = worse["families"][family]["accuracy"]
-            shown.append(card(f"worst family: {family}", accuracy, "accuracy on its pictures", tone(drop) if able else ""))
+            on = f"accuracy on its pictures{f'; {some}' if some else ''}"
+            shown.append(card(f"worst family: {family}", accuracy, on, tone(drop) if able else ""))
     if name := strongest_attack(audit):
         rate = audit["attacks"][name]["success_rate"]
-        broken = f"right predictions that {the_attack(name)} turns wrong"
-        shown.append(card(f"attack {find('success_rate').label}", rate, broken, tone(rate["value"] / 3) if able else ""))
+        few = fewer(audit, audit["attacks"][name].get("images"))
+        broken = f"right predictions that {the_attack(name)} turns wrong{f'; {few}' if few else ''}"
+        title = f"attack {find('success_rate').label}: {attack_name(name)}"
+        shown.append(card(title, rate, broken, tone(rate["value"] / 3) if able else ""))
     return shown
 
 

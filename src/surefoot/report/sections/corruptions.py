@@ -9,6 +9,7 @@ from ...metrics import find
 from ..figures import Drawing, drawing
 from ..plots.base import apart, interval_figure
 from ..plots.corruptions import family_figure, severity_figure
+from ..verdict import clean_beside
 from ..words import Audit, spoken
 from .base import Model, Section
 
@@ -142,8 +143,8 @@ def severity_lines(models: Sequence[Model]) -> dict[str, list[tuple[int, float]]
 
 
 def means(audit: Audit, family: str | None) -> list[tuple[int, float]]:
-    """(Severity, mean accuracy) over the corruptions of a family or over all, after the clean accuracy at 0."""
-    row = [(0, float(audit["calibration"]["accuracy"]["value"]))]
+    """(Severity, mean accuracy) over the corruptions of a family or over all, after that of the same images at 0."""
+    row = [(0, clean_beside(audit))]
     cells = [cell for cell in audit["corruptions"]["cells"] if family in (None, family_of(cell["name"]))]
     for severity in sorted({cell["severity"] for cell in cells}):
         values = [cell["accuracy"]["value"] for cell in cells if cell["severity"] == severity]
@@ -152,10 +153,10 @@ def means(audit: Audit, family: str | None) -> list[tuple[int, float]]:
 
 
 def noise_lines(model: Model, several: bool) -> dict[str, list[tuple[float, Number]]]:
-    """Accuracy by level for each kind of noise; level 0 is the image as it is."""
-    clean = model.audit["calibration"]["accuracy"]
+    """Accuracy by level for each kind of noise; level 0 is the same images as they are."""
+    everything = model.audit["calibration"]["accuracy"]  # audits of older versions know no other
     lines: dict[str, list[tuple[float, Number]]] = {}
     for row in model.audit["noise"]:
         name = f"{model.name}, {row['kind']}" if several else row["kind"]
-        lines.setdefault(name, [(0.0, clean)]).append((255 * row["level"], row["accuracy"]))
+        lines.setdefault(name, [(0.0, row.get("clean_accuracy") or everything)]).append((255 * row["level"], row["accuracy"]))
     return lines
