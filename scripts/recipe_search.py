@@ -53,7 +53,7 @@ def main() -> None:
     def scored(images: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
         with torch.inference_mode():
             logits = torch.cat([model(part) for part in images.split(250)])
-        scores = sf.scores(sf.Predictions.from_logits(logits, labels), intervals=0)
+        scores = sf.calibration.scores(sf.Predictions.from_logits(logits, labels), intervals=0)
         return 100 * scores.accuracy, 100 * scores.ece
 
     def under(names: tuple[str, ...], severities: tuple[int, ...]) -> list[float]:
