@@ -85,7 +85,12 @@ def test_files_of_other_programs(tmp_path):
         ("a.csv", "", "must begin with a line of names"),
         ("a.csv", "a,b\n1,2\n", "must begin with a line of names"),
         ("a.csv", "label,logit_0,logit_1\n0,1\n", "has a row that does not fit its names"),
-        ("a.csv", "label,logit_0,logit_1\n0,one,2\n", "has a row that does not fit its names"),
+        (
+            "a.csv",
+            "label,logit_0,logit_1\n0,one,2\n",
+            "logit_0 is 'one', no number in the row '0,one,2'",
+        ),
+        ("a.csv", "label,logit_0,logit_1\n1,2,3\n0,1,\n", "does not fit its names: logit_1 is missing in the row '0,1,'"),
         ("a.csv", "label,index,logit_0,logit_1\n0,99999999999999999999,1,2\n", "has a row that does not fit its names"),
         ("a.csv", "label,logit_0,logit_1\n1,1,2\ncat,1,2\n", "labels must be whole numbers from 0, got 'cat'"),
         ("a.csv", "label,logit_0,logit_1\n2,1,2\n", r"labels must be in 0 to 1, got 2 to 2"),
@@ -143,3 +148,21 @@ def test_names_are_never_guessed(tmp_path):
         Predictions.load(tmp_path / "p.npz")
     with pytest.raises(NotFound, match="No predictions at"):
         Predictions.load(tmp_path / "q.npz")
+
+
+@pytest.mark.parametrize(
+    ("row", "right"),
+    [
+        ("0.995,0.001,0.001,0.001", True),  # 0.002 from 1: as far as three digits of four classes go
+        ("0.995,0.001,0.001,0.000", False),
+        ("0.997,0.001,0.0,0.0004", False),  # a fourth digit, which leaves no room for rounding
+    ],
+)
+def test_probabilities_that_were_rounded(tmp_path, row, right):
+    names = ",".join(f"probability_{number}" for number in range(4))
+    (tmp_path / "a.csv").write_text(f"label,{names}\n0,{row}\n")
+    if right:
+        assert Predictions.load(tmp_path / "a.csv").confidences.tolist() == pytest.approx([0.995 / 0.998])
+    else:
+        with pytest.raises(SurefootError, match="sum to 1; 1 of 1 images do not"):
+            Predictions.load(tmp_path / "a.csv")

@@ -183,7 +183,8 @@ def search_current_folder() -> None:
 def import_target(kind: str, target: str) -> Any:
     """Import `package.module:attribute`."""
     if not is_code(target):
-        raise SurefootError(f"{kind} '{target}' must be package.module:attribute.")
+        kinds = "FILE.py:NAME or package.module:NAME" if kind == "import" else "package.module:attribute"
+        raise SurefootError(f"{kind} '{target}' must be {kinds}.")
     module_name, _, attribute = target.partition(":")
     try:
         module = import_module(module_name)

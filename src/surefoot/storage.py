@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .errors import NotFound, SurefootError, UnknownName
+from .errors import NotFound, SurefootError, UnknownName, shown
 from .files import not_utf8, read_arrays, read_json, read_tensors, replacing, write_json, write_tensors
 from .limits import check_limit, check_memory
 from .types import Predictions
@@ -27,6 +27,7 @@ COMPLETE = "predictions.json"
 CHUNK_NAME = re.compile("[0-9]{5,}")
 NUMBER = re.compile("[-+]?[0-9]+")
 SUFFIXES = (".safetensors", ".npz", ".csv")
+ROUNDED, MOST_ROUNDED, TINY = 1e-3, 0.02, 1e-9  # how far a sum of probabilities is from 1 where it is looked at, and at most
 LOGIT, PROBABILITY = "logit_", "probability_"
 DIGITS = {torch.float64: ".17g", torch.float32: ".9g"}
 
@@ -190,6 +191,29 @@ def plain_tensors(path: Path) -> dict[str, Tensor]:
         raise SurefootError(f"'{path}' is not an .npz of plain arrays: {str(error).splitlines()[0]}.") from error
 
 
+def unfit_cell(block: list[list[str]], names: list[str], columns: list[int]) -> str:
+    """The first cell of some rows that is missing or no number, with its row and column; nothing where all are numbers."""
+    for row in block:
+        for column in columns:
+            text = row[column].strip() if column < len(row) else None
+            try:
+                float(text or "")
+            except ValueError:
+                said = "is missing" if not text else f"is '{text}', no number"
+                return f"{names[column]} {said} in the row '{shown(','.join(row))[1:-1]}'"
+    return ""
+
+
+def without_rounding(probabilities: Tensor, block: list[list[str]], columns: list[int]) -> Tensor:
+    """Rows that miss the sum of 1 by no more than the rounding of their digits, divided by their sum."""
+    sums = probabilities.sum(1)
+    for number in ((sums - 1).abs() > ROUNDED).nonzero().flatten().tolist():
+        digits = max(len(block[number][column].partition(".")[2].strip()) for column in columns)
+        if abs(float(sums[number]) - 1) <= min(len(columns) * 0.5 * 10.0**-digits, MOST_ROUNDED) + TINY:
+            probabilities[number] /= sums[number]
+    return probabilities
+
+
 def read_csv(path: Path) -> Iterator[Predictions]:
     """A CSV with a line of names, some rows at a time."""
     try:
@@ -232,7 +256,10 @@ def read_rows(path: Path) -> Iterator[Predictions]:
                 labels = torch.tensor([int(row[place["label"]]) for row in block], dtype=torch.long)
                 indices = torch.tensor([int(row[place["index"]]) for row in block]) if "index" in names else None
             except (ValueError, IndexError) as error:
-                raise SurefootError(f"'{path}' has a row that does not fit its names: {error}.") from error
+                where = unfit_cell(block, names, columns)
+                raise SurefootError(f"'{path}' has a row that does not fit its names: {where or error}.") from error
+            if kinds == [PROBABILITY]:
+                scores = without_rounding(scores, block, columns)
             tensors = {
                 "logits" if kinds == [LOGIT] else "probabilities": scores.view(len(block), len(columns)),
                 "labels": labels,

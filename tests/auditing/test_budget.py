@@ -19,6 +19,7 @@ from surefoot.measurements.context import Context
 from surefoot.measurements.corruptions import Corruptions
 from surefoot.measurements.foreign import Foreign
 from surefoot.models.classifier import pick_device
+from surefoot.progress import duration
 
 DEPTH = Depth("own", {"corruptions": {"names": ("fog", "contrast"), "severities": (1, 3), "max_images": 200}})
 
@@ -70,8 +71,11 @@ def test_the_share_by_hand(context):
     assert measured["corruptions"].max_images == 100
     assert "corruptions 100 of 200 images" in lines[0]
     assert fit_to_time(measured, context, 0.01, Budget(1000)) == []
-    fit_to_time(measured, context, 0.01, Budget(1))
+    (line,) = fit_to_time(measured, context, 0.01, Budget(1))
     assert measured["corruptions"].max_images == FEWEST
+    least = 5.4 + FEWEST * cost_of(measured["corruptions"], context, 0.01)
+    assert line.startswith(f"{duration(1)} are too few, since below {FEWEST} images a number would say nothing. Fewer images, ")
+    assert f"takes about {duration(least)} and not" in line
 
 
 @pytest.mark.parametrize("count", [20, 60, None])

@@ -58,7 +58,7 @@ def test_version_and_help(surefoot):
         (["train", "--objective", "torch.nn:CrossEntropyLoss"], "must be a subclass of surefoot.objectives.Objective"),
         (["train", "--processes", "0"], "--processes must be from 1 to 64, got 0."),
         (["audit", "--import", "./model.py:build", "--data", "digits"], "names a file that is not there, './model.py'"),
-        (["audit", "--import", "model", "--data", "digits"], "must be package.module:attribute"),
+        (["audit", "--import", "model", "--data", "digits"], "must be FILE.py:NAME or package.module:NAME"),
         (["audit", "r", "--split", "train", "--max-images", "5"], "--max-images is for the test split"),
         (["train", "--set", "augmentation.flop=true"], "Unknown option of augmentation 'flop'. Did you mean 'flip'?"),
         (["audit", "--model", "resnet18", "--data", "digits", "--checkpoint", "w.pth"], "No checkpoint at 'w.pth'."),

@@ -22,6 +22,7 @@ from .store import share_of_work
 FEWEST = 32  # images below which a number would say nothing
 FEWEST_CLEAN = 100  # of the images as they are
 CLEAN_PART = 0.25  # of the time, for the images as they are
+MISSED = 1.25  # times the budget from which it is said that it cannot be kept
 WRITING = 0.05  # of the time, for intervals and the page
 CHANGING = 1.3e-8  # seconds to corrupt a pixel value: 1.9 ms for a picture of 224 px (benchmarks/corruptions.py)
 
@@ -75,7 +76,11 @@ def fit_to_time(measurements: Mapping[str, Measurement], context: Context, secon
             measurements[label].take(few)
     shown = [f"{label} {few} of {sizes[label]}" for label, few in fewer.items() if label in ("corruptions", "attacks", "noise")]
     whole = duration(budget.spent + first + wanted)
-    line = f"Fewer images, so that it takes about {duration(budget.whole)} and not {whole}; intervals are wider"
+    saved = sum(costs[label] * (1 - few / sizes[label]) for label, few in fewer.items())
+    least = budget.spent + first + (wanted - saved) / share_of_work()[1]
+    line = f"Fewer images, so that it takes about {duration(max(least, budget.whole))} and not {whole}; intervals are wider"
+    if least > MISSED * budget.whole:
+        line = f"{duration(budget.whole)} are too few, since below {FEWEST} images a number would say nothing. {line}"
     return [f"{line}: {', '.join(shown)} images." if shown else f"{line}."]
 
 

@@ -97,6 +97,7 @@ def run(arguments: list[str] | None = None) -> None:
     os.environ["PYTHONSAFEPATH"] = "1"  # nor by processes that are started for us
     notes = logging.StreamHandler(sys.stderr)
     notes.setFormatter(Lines())
+    notes.addFilter(Once())
     logger = logging.getLogger("surefoot")
     level = logger.level
     logger.setLevel(logging.ERROR if "--quiet" in arguments else logging.INFO)
@@ -143,6 +144,19 @@ def run(arguments: list[str] | None = None) -> None:
         os.environ["PYTHONSAFEPATH"] = safe_path
         logger.removeHandler(notes)
         logger.setLevel(level)
+
+
+class Once(logging.Filter):
+    """A warning that several measurements give is printed once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        new = record.levelno != logging.WARNING or record.getMessage() not in self.said
+        self.said.add(record.getMessage())
+        return new
 
 
 class Lines(logging.Formatter):

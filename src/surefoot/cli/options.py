@@ -193,4 +193,6 @@ def parse_channels(flag: str, text: str | None) -> float | list[float] | None:
     numbers = [parse_number(part) for part in text.split(",")]
     if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
         raise SurefootError(f"{flag} must be a number, or one for each channel with commas, got '{text}'.")
+    if len(numbers) not in (1, 3):
+        raise SurefootError(f"{flag} must be one number or 3, got '{text}'.")
     return float(numbers[0]) if len(numbers) == 1 else [float(number) for number in numbers]
