@@ -17,7 +17,7 @@ import surefoot as sf
 from surefoot.auditing.comparison import MCE, Difference, compare, name_apart, paired_scores, read_compared, with_real
 from surefoot.auditing.depths import Depth
 from surefoot.auditing.shared_images import Drawing
-from surefoot.calibration.bootstrap import resamples
+from surefoot.calibration.bootstrap import resamples, shifted_estimate
 from surefoot.errors import SurefootError
 from surefoot.measurements.attacks import summarise_attack
 from surefoot.plain import plain
@@ -363,8 +363,11 @@ def test_scores_of_a_real_audit_are_its_own(digits, tmp_path):
     for name, number in numbers.items():
         assert list(same.values[name].values()) == pytest.approx([float(number)] * 2, abs=1e-6), name
     (held, _), _ = paired_scores([read_compared(tmp_path)] * 2, Drawing(0))
-    for name in ("corruptions.mean_accuracy", "corruptions.mean_nll", "corruptions.mean_scaled_ece"):
+    for name in ("corruptions.mean_accuracy", "corruptions.mean_nll"):
         assert np.quantile(held[name][1], [0.025, 0.975]) == pytest.approx([numbers[name].low, numbers[name].high], abs=1e-5)
+    ece = numbers["corruptions.mean_scaled_ece"]  # whose draws lie above it
+    ends = shifted_estimate(float(ece), held["corruptions.mean_scaled_ece"][1])
+    assert (ends.low, ends.high) == pytest.approx((ece.low, ece.high), abs=1e-5)
 
 
 def attacked(right_before, right_after):

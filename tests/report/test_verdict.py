@@ -48,7 +48,7 @@ def test_advice_has_its_numbers(found):
     said = sayings(found)
     assert said[0] == (
         "Overconfident by 7.0 points: temperature 1.90 fixes 90 % of it at no cost (ECE 7.0 % to 0.7 %, same predictions). "
-        "On corrupted pictures 15.0 % remain, so do not lean on its confidence there."
+        "On corrupted pictures 15.0 % remain: do not lean on its confidence there."
     )
     assert said[1] == "Loses 31.0 points on noise: train with MaCS or MAGNMA."
     assert said[2].startswith("Loses 15.0 points on weather: train with AugMix")

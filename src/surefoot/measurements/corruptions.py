@@ -183,6 +183,7 @@ class Corruptions(Measurement):
         rows = [table.rows(cell.name, self.max_images) for cell in cells]
         scored = score(rows, SCORES, context, self.bins)
         after = score(rows, ("ece",), context, self.bins, scaled=True) if "scaled_confidence" in rows[0] else []
+        scaled: Sequence[Scored | None] = after or [None] * len(cells)
         (clean,) = score([table.clean(self.max_images)], ("accuracy",), context, self.bins)
         by_name = {name: [s for cell, s in zip(cells, scored, strict=True) if cell.corruption == name] for name in self.names}
         common = [name for name in COMMON15 if name in by_name]
@@ -215,7 +216,7 @@ class Corruptions(Measurement):
                     scaled_ece=None if own_after is None else own_after.estimate("ece"),
                     origin=cell.origin(context),
                 )
-                for cell, own, own_after in zip(cells, scored, after or [None] * len(cells), strict=True)
+                for cell, own, own_after in zip(cells, scored, scaled, strict=True)
             ),
         )
         return Summary(value, {"adaptive": self.adaptive(rows)})

@@ -75,7 +75,8 @@ def calibration_advice(audit: Audit) -> list[str]:
     )
     worse, band = scaling.get("corrupted_scaled_ece"), (audit.get("corruptions") or {}).get("scaled_ece_if_calibrated")
     if worse is not None and worse["value"] > max(2 * after, band[1] if band else 0):
-        said += f" On corrupted pictures {percent(worse['value'])} remain, so do not lean on its confidence there."
+        beside = f", where perfect calibration would show at most {percent(band[1])}" if band else ""
+        said += f" On corrupted pictures {percent(worse['value'])} remain{beside}: do not lean on its confidence there."
     return [said]
 
 

@@ -86,4 +86,4 @@ def measure(path: str) -> str:
 
 def change(path: str, value: float) -> str:
     """A difference with its sign: in points where the number is a share."""
-    return f"{100 * value:+.1f}" if facts(path).unit == SHARE else f"{value:+.3f}"
+    return f"{100 * value:+z.1f}" if facts(path).unit == SHARE else f"{value:+z.3f}"

@@ -157,6 +157,6 @@ def confusion_figure(matrix: Sequence[Sequence[int]], names: Sequence[str]) -> g
         hovertemplate="%{y} taken for %{x}: %{z:.1%}<extra></extra>",
         showscale=False,
     )
-    figure.update_yaxes(autorange="reversed", type="category", automargin=True)
-    figure.update_xaxes(type="category", automargin=True)
+    figure.update_yaxes(autorange="reversed", type="category", automargin=True, showgrid=False)
+    figure.update_xaxes(type="category", automargin=True, showgrid=False)
     return figure
