@@ -150,6 +150,12 @@ def test_names_are_never_guessed(tmp_path):
         Predictions.load(tmp_path / "q.npz")
 
 
+@pytest.mark.parametrize("kind", ["logit", "probability"])
+def test_a_file_of_names_alone(tmp_path, kind):
+    (tmp_path / "a.csv").write_text(f"label,{kind}_0,{kind}_1\n")
+    assert len(Predictions.load(tmp_path / "a.csv")) == 0
+
+
 @pytest.mark.parametrize(
     ("row", "right"),
     [

@@ -199,7 +199,7 @@ def unfit_cell(block: list[list[str]], names: list[str], columns: list[int]) -> 
             try:
                 float(text or "")
             except ValueError:
-                said = "is missing" if not text else f"is '{text}', no number"
+                said = "is missing" if not text else f"is {shown(text)}, no number"
                 return f"{names[column]} {said} in the row '{shown(','.join(row))[1:-1]}'"
     return ""
 
@@ -253,6 +253,7 @@ def read_rows(path: Path) -> Iterator[Predictions]:
                 raise SurefootError(f"'{path}': labels must be whole numbers from 0, got '{named}'.")
             try:
                 scores = torch.tensor([[float(row[k]) for k in columns] for row in block], dtype=torch.float64)
+                scores = scores.view(len(block), len(columns))
                 labels = torch.tensor([int(row[place["label"]]) for row in block], dtype=torch.long)
                 indices = torch.tensor([int(row[place["index"]]) for row in block]) if "index" in names else None
             except (ValueError, IndexError) as error:
@@ -261,7 +262,7 @@ def read_rows(path: Path) -> Iterator[Predictions]:
             if kinds == [PROBABILITY]:
                 scores = without_rounding(scores, block, columns)
             tensors = {
-                "logits" if kinds == [LOGIT] else "probabilities": scores.view(len(block), len(columns)),
+                "logits" if kinds == [LOGIT] else "probabilities": scores,
                 "labels": labels,
             }
             yield named_predictions(tensors | ({} if indices is None else {"indices": indices}), path)

@@ -74,8 +74,26 @@ def test_the_share_by_hand(context):
     (line,) = fit_to_time(measured, context, 0.01, Budget(1))
     assert measured["corruptions"].max_images == FEWEST
     least = 5.4 + FEWEST * cost_of(measured["corruptions"], context, 0.01)
-    assert line.startswith(f"{duration(1)} are too few, since below {FEWEST} images a number would say nothing. Fewer images, ")
-    assert f"takes about {duration(least)} and not" in line
+    said = f"takes about {duration(least)} ({duration(1)} are too few: no number is of fewer than {FEWEST} images) and not"
+    assert said in line
+
+
+def test_several_processes_share_all_of_it(context, monkeypatch):
+    monkeypatch.setattr("surefoot.auditing.budget.share_of_work", lambda: (0, 4))
+    measured = {"corruptions": Corruptions(names=("fog", "contrast"), severities=(1, 3), max_images=200)}
+    wanted = 200 * cost_of(measured["corruptions"], context, 0.01)
+    budget = Budget((5.4 + wanted / 2) / 4 / (1 - WRITING))
+    (line,) = fit_to_time(measured, context, 0.01, budget)
+    assert measured["corruptions"].max_images == 100
+    assert f"takes about {duration(budget.whole)} and not {duration((5.4 + wanted) / 4)};" in line
+
+
+def test_a_time_for_clean_images_that_cannot_be_kept(digits):
+    rows, (line,) = affordable(digits.test, 10.0, Budget(60.0), 0)
+    assert len(rows) == FEWEST_CLEAN
+    assert line.startswith(
+        f"{FEWEST_CLEAN} of {len(digits.test)} images, so that it takes about {duration(1000)} ({duration(60)} are too few"
+    )
 
 
 @pytest.mark.parametrize("count", [20, 60, None])

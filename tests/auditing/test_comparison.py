@@ -17,7 +17,7 @@ import surefoot as sf
 from surefoot.auditing.comparison import MCE, Difference, compare, name_apart, paired_scores, read_compared, with_real
 from surefoot.auditing.depths import Depth
 from surefoot.auditing.shared_images import Drawing
-from surefoot.calibration.bootstrap import resamples, shifted_estimate
+from surefoot.calibration.bootstrap import resamples
 from surefoot.errors import SurefootError
 from surefoot.measurements.attacks import summarise_attack
 from surefoot.plain import plain
@@ -365,9 +365,7 @@ def test_scores_of_a_real_audit_are_its_own(digits, tmp_path):
     (held, _), _ = paired_scores([read_compared(tmp_path)] * 2, Drawing(0))
     for name in ("corruptions.mean_accuracy", "corruptions.mean_nll"):
         assert np.quantile(held[name][1], [0.025, 0.975]) == pytest.approx([numbers[name].low, numbers[name].high], abs=1e-5)
-    ece = numbers["corruptions.mean_scaled_ece"]  # whose draws lie above it
-    ends = shifted_estimate(float(ece), held["corruptions.mean_scaled_ece"][1])
-    assert (ends.low, ends.high) == pytest.approx((ece.low, ece.high), abs=1e-5)
+    assert held["corruptions.mean_scaled_ece"][1].mean() > numbers["corruptions.mean_scaled_ece"]  # no interval by itself
 
 
 def attacked(right_before, right_after):

@@ -125,10 +125,12 @@ def test_the_page_has_the_map(audited, tmp_path):
 
 
 def test_rows_share_a_table_where_they_share_severities():
-    def row(title, *severities, state=KEPT):
-        return {"title": title, "cells": {severity: {"state": state} for severity in severities}}
+    def row(title, *severities, state=KEPT, value=0.9):
+        return {"title": title, "cells": {severity: {"state": state, "number": {"value": value}} for severity in severities}}
 
     rows = [row("fog", "1", "3"), row("FGSM", ""), row("noise", "16", "2"), row("snow", "3", "1")]
     found = [(group["severities"], [row["title"] for row in group["rows"]]) for group in groups_of(rows)]
     assert found == [(("1", "3"), ["fog", "snow"]), (("",), ["FGSM"]), (("2", "16"), ["noise"])]
-    assert groups_of([row("fog", "1", state=UNKNOWN), row("FGSM", "", state=UNKNOWN)]) == []
+    unknown = [row("fog", "1", state=UNKNOWN), row("FGSM", "", state=UNKNOWN)]
+    assert len(groups_of(unknown)) == 2  # there are numbers to show
+    assert groups_of([row(each["title"], *each["cells"], state=UNKNOWN, value=None) for each in unknown]) == []

@@ -4,10 +4,11 @@ from copy import deepcopy
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from surefoot.errors import SurefootError
 from surefoot.models.foreign import Normalised
-from surefoot.models.preflight import USUAL, other_inputs, preflight
+from surefoot.models.preflight import USUAL, class_order, other_inputs, preflight
 
 MEAN = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1)
 STD = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1)
@@ -182,7 +183,7 @@ def test_class_order(model, sample):
     assert re.match(r"Accuracy is [\d.]+ % and would be [5-9][\d.]+ %", found["class-order"].message)
     assert "class 0 as 1, 1 as 2, 2 as 3 and so on" in found["class-order"].message
     assert found["class-order"].severity == "fatal"
-    given = re.search(r"--classes ([\d,]+)", found["class-order"].advice)[1]
+    given = re.search(r"\(--classes ([\d,]+)\)", found["class-order"].advice)[1]
     back = [int(number) for number in given.split(",")]
     assert findings(Around(model, after=lambda x: x[:, order][:, back]), sample) == {}
 
@@ -192,7 +193,19 @@ def test_two_classes_that_were_exchanged(model, sample):
     found = findings(Around(model, after=lambda x: x[:, swapped]), sample)["class-order"]
     assert found.severity == "warning"
     assert found.message.endswith("the model predicts class 0 as 1, 1 as 0.")
-    assert "--classes 1,0,2,3,4,5,6,7,8,9;" in found.advice
+    assert "(--classes 1,0,2,3,4,5,6,7,8,9)" in found.advice
+
+
+def test_alike_classes_are_no_exchange():
+    """Of two classes more are taken for the other than for themselves: that is a weak model, not another order."""
+    labels = torch.arange(800) % 4
+    answers = torch.where((labels < 2) & (torch.arange(800) // 4 % 100 < 62), 1 - labels, labels)
+    logits = F.one_hot(answers, 4).float() * 5
+    assert class_order(logits, labels, 4) is None
+    exchanged = torch.where((labels < 2) & (torch.arange(800) // 4 % 100 < 90), 1 - labels, labels)
+    found = class_order(F.one_hot(exchanged, 4).float() * 5, labels, 4)
+    assert "(--classes 1,0,2,3)" in found.advice
+    assert "(--classes)" in class_order(F.one_hot(exchanged, 4).float() * 5, labels, 4, mapped=True).advice
 
 
 def test_class_order_of_sorted_labels_and_of_two_classes(model, sample):

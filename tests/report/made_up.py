@@ -217,6 +217,7 @@ def made_up(name: str = "mine", classes: tuple[str, ...] = ("cat", "dog"), **mor
             "mean_rms": number(0.16),
             "pooled_rms": 0.1,
             "mean_scaled_ece": number(0.1),
+            "clean_accuracy": 0.9,
             "relative_drop": number(0.2),
             "mean_error": number(0.28),
             "alexnet_mce": None,

@@ -36,7 +36,7 @@ def test_verdict_in_words(found):
 def test_two_sentences_say_it_all(found):
     assert plain(headline(found)) == (
         "Right on 90.0 % of its test images, but overconfident by 7.0 points. Corrupted pictures take it down to 72.0 % "
-        "(from 90.0 % on the same 500 images), and FGSM turns 60.0 % of its right predictions into wrong ones."
+        "(90.0 % on the same 500 images as they are), and FGSM turns 60.0 % of its right predictions into wrong ones."
     )
     found["calibration"]["ece"] = number(0.02)
     assert plain(headline(predictions_alone(found))) == (
@@ -192,14 +192,18 @@ def test_losses_are_counted_on_the_same_images(found):
     """Of few images fewer may be right as they are: that is no loss by corruption."""
     found["corruptions"] |= {"images": 45, "clean_accuracy": 0.75}
     found["corruptions"]["families"] = {"noise": {"accuracy": number(0.59)}, "weather": {"accuracy": number(0.74)}}
-    assert "Corrupted pictures take it down to 72.0 % (from 75.0 % on the same 45 images)" in plain(headline(found))
+    assert "Corrupted pictures take it down to 72.0 % (75.0 % on the same 45 images as they are)" in plain(headline(found))
     assert worst_corruption(found) == ("gaussian_noise", pytest.approx(0.15))
     assert worst_family(found) == ("noise", pytest.approx(0.16))
     assert [line for line in sayings(found) if line.startswith("Loses")] == [
         "Loses 16.0 points on noise: train with MaCS or MAGNMA."
     ]
     shown = cards(found)[2]
-    assert (shown.tone, plain(shown.meaning).endswith("; 45 images, of which 75.0 % are right as they are")) == ("good", True)
+    assert (shown.tone, plain(shown.meaning).endswith("; 75.0 % on the same 45 images as they are")) == ("good", True)
+    said = plain(" ".join(verdict(found)))
+    assert "Corrupted pictures: 72.0 % right on average (75.0 % on the same 45 images as they are); it loses most on" in said
+    found["corruptions"]["clean_accuracy"] = None  # an audit of an older version
+    assert "Corrupted pictures take it down to 72.0 % (45 images), and" in plain(headline(found))
     found["corruptions"]["images"] = found["subject"]["images"]
     assert "take it down to 72.0 %, and" in plain(headline(found))
 
@@ -213,14 +217,26 @@ def test_a_calibrated_model_shows_so_much_on_few_corrupted_images(found):
 
 def test_nothing_is_advised_on_top_of_a_fatal_finding(found):
     found["preflight"] = [{"name": "normalisation", "severity": "fatal", "message": "Wrong.", "advice": "Pass --mean 0.5."}]
-    assert sayings(found) == ["Mend what stands first here and audit again: these are numbers of a model that is used wrongly."]
-    assert "Temperature" not in " ".join(verdict(found))
+    assert sayings(found) == ["Wrong. Pass --mean 0.5. Then audit again."]
+    found["calibration"]["ece"] = number(0.02)  # which would be believed
+    said = " ".join([headline(found), *verdict(found)])
+    assert "Temperature" not in said
+    assert "believed" not in said
+    assert {card.tone for card in cards(found)} == {"", "poor"}
+    assert [card.tone for card in cards(found)][1:] == [""] * 4
+
+
+def test_a_model_at_chance_on_unequal_classes_is_not_called_misused(found):
+    found["preflight"] = [{"name": "chance", "severity": "fatal", "message": "At chance.", "advice": "Look."}]
+    assert len(sayings(found)) > 1
+    found["calibration"]["accuracy"] = number(0.5)
+    assert sayings(found)[0].startswith("Its predictions are not clearly better than")
 
 
 def test_a_temperature_that_does_not_help_is_called_that(found):
     found["temperature"]["calibration"]["ece"] = number(0.08)
     said = plain(" ".join(verdict(found)))
-    assert "A temperature does not help here: ECE is 7.0 % without it and 8.0 % with it (fitted 1.90" in said
+    assert "does not help: it takes ECE from 7.0 % to 8.0 %, and on corrupted pictures from" in said
 
 
 def test_five_numbers(found):
@@ -234,7 +250,7 @@ def test_five_numbers(found):
     ]
     assert "1.0 % to 3.0 %" in plain(shown[1].meaning)
     assert plain(shown[2].meaning) == (
-        "mean over 3 kinds of damage, 5 strengths of each; 500 images, of which 90.0 % are right as they are"
+        "mean over 3 kinds of damage, 5 strengths of each; 90.0 % on the same 500 images as they are"
     )
     few = cards(predictions_alone(found))
     assert (few[3].value, few[3].interval) == ("0.200", "0.190 to 0.210")
@@ -290,7 +306,7 @@ def test_what_guesses_gets_no_praise(found):
     found["subject"]["classes"] = [str(k) for k in range(10)]
     found["calibration"] |= {"accuracy": number(0.1), "ece": number(0.02), "signed_error": number(0.02)}
     found["recognition"] |= {"chance": 0.1}
-    found["corruptions"]["mean_accuracy"] = number(0.1)
+    found["corruptions"] |= {"mean_accuracy": number(0.1), "clean_accuracy": 0.1}
     for each in (*found["corruptions"]["cells"], *found["corruptions"]["families"].values()):
         each["accuracy"] = number(0.1)
     found["attacks"], found["classes"], found["thresholds"] = {}, [], []

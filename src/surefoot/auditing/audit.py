@@ -167,7 +167,7 @@ def audit(
     now(f"auditing {name}: a first look")
     looked_at = SAMPLE if max(data.image_size) <= LARGE else SAMPLE // 2
     sample = next(iter(images.batches(looked_at, shuffle=generator(0, "preflight"), device=torch_device)))
-    findings = check_first(model, sample, data, class_names)
+    findings = check_first(model, sample, data, class_names, bool(lines))
     if any(finding.name == PROBABILITIES for finding in findings):  # scored as what they are
         model = Normalised(model, 0.0, 1.0, data.channels, returns="probabilities")
     copied = given_copies(model) if any(finding.name == CHANGED_INPUT for finding in findings) else nullcontext()
@@ -392,11 +392,13 @@ def shifted(shifts: Mapping[str, Split]) -> dict[str, Any]:
     return {"shifts": {name: len(split) for name, split in shifts.items()}} if shifts else {}
 
 
-def check_first(model: nn.Module, sample: Batch, data: Dataset, trained_for: Sequence[str] | None) -> tuple[Finding, ...]:
+def check_first(
+    model: nn.Module, sample: Batch, data: Dataset, trained_for: Sequence[str] | None, mapped: bool
+) -> tuple[Finding, ...]:
     """Preflight on a sample; a wrong number of classes ends the audit, since no score would mean anything."""
     source = getattr(model, "source", None)
     native = settings_of(source["name"], source["pretrained"]).image_size if source and min(data.image_size) > TINY else None
-    findings = preflight(model, sample.images, sample.labels, num_classes=data.num_classes, native_size=native)
+    findings = preflight(model, sample.images, sample.labels, num_classes=data.num_classes, native_size=native, mapped=mapped)
     wrong = next((finding for finding in findings if finding.name == "class-count"), None)
     if wrong:
         raise SurefootError(f"{wrong.message} {wrong.advice}")

@@ -75,13 +75,17 @@ def fit_to_time(measurements: Mapping[str, Measurement], context: Context, secon
             fewer[label] = few
             measurements[label].take(few)
     shown = [f"{label} {few} of {sizes[label]}" for label, few in fewer.items() if label in ("corruptions", "attacks", "noise")]
-    whole = duration(budget.spent + first + wanted)
     saved = sum(costs[label] * (1 - few / sizes[label]) for label, few in fewer.items())
-    least = budget.spent + first + (wanted - saved) / share_of_work()[1]
-    line = f"Fewer images, so that it takes about {duration(max(least, budget.whole))} and not {whole}; intervals are wider"
-    if least > MISSED * budget.whole:
-        line = f"{duration(budget.whole)} are too few, since below {FEWEST} images a number would say nothing. {line}"
+    whole, takes = (budget.spent + (first + rest) / share_of_work()[1] for rest in (wanted, wanted - saved))
+    line = f"Fewer images, so that it takes {promised(budget, takes, FEWEST)} and not {duration(whole)}; intervals are wider"
     return [f"{line}: {', '.join(shown)} images." if shown else f"{line}."]
+
+
+def promised(budget: Budget, takes: float, fewest: int) -> str:
+    """About how long it takes, and why that is longer than was given, where it is."""
+    if takes <= MISSED * budget.whole:
+        return f"about {duration(budget.whole)}"
+    return f"about {duration(takes)} ({duration(budget.whole)} are too few: no number is of fewer than {fewest} images)"
 
 
 def affordable(images: Split, seconds: float, budget: Budget, seed: int) -> tuple[Tensor | None, list[str]]:
@@ -91,5 +95,6 @@ def affordable(images: Split, seconds: float, budget: Budget, seed: int) -> tupl
     most = max(FEWEST_CLEAN, int(budget.left * CLEAN_PART / max(seconds, 1e-9)))
     if len(images) <= most:
         return None, []
-    line = f"{most} of {len(images)} images, so that it takes about {duration(budget.whole)}"
+    takes = promised(budget, budget.spent + most * seconds, FEWEST_CLEAN)
+    line = f"{most} of {len(images)} images, so that it takes {takes}"
     return chosen_rows(images, most, seed), [f"{line}: --time sets it, and intervals are wider."]

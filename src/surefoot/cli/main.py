@@ -147,16 +147,13 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 class Once(logging.Filter):
-    """A warning that several measurements give is printed once."""
+    """A warning that is the last one again, as of the other half of the images, is not printed twice."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.said: set[str] = set()
+    last = ""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        new = record.levelno != logging.WARNING or record.getMessage() not in self.said
-        self.said.add(record.getMessage())
-        return new
+        said, self.last = self.last, record.getMessage()
+        return record.levelno != logging.WARNING or said != self.last
 
 
 class Lines(logging.Formatter):

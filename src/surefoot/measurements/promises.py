@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..calibration.disjoint import halves
 from ..calibration.prediction_sets import PredictionSets, fit_prediction_sets
-from ..calibration.risk import RiskThreshold, confidences_of, fit_risk_threshold
+from ..calibration.risk import RiskThreshold, confidences_of, fit_risk_threshold, least_answers
 from ..intervals import NORMAL_95, Estimate, wilson
 from ..types import Labels, Logits, Predictions
 from .base import CLEAN, Rows, Table
@@ -97,7 +97,7 @@ def replayed(context: Context, table: Table, conditions: Sequence[str]) -> dict[
         "coverage": COVERAGE,
         "wanted_risk": promises.wanted_risk,
         "confidence": CONFIDENCE,
-        "notes": list(dict.fromkeys(note for note in promises.notes if note)),
+        "notes": promises.notes,
         "conditions": found,
         "first_broken": {name: first_broken(found, f"{name}_promise") for name in ("coverage", "risk")},
     }
@@ -106,12 +106,13 @@ def replayed(context: Context, table: Table, conditions: Sequence[str]) -> dict[
 def judged(rows: Rows, promises: Promises) -> dict[str, Any]:
     """Four numbers with intervals, and whether the two promises are kept on these images, or missed by more than chance.
 
-    What is missed by no more than chance cannot be told; nor can a risk where nothing is answered, which is NaN.
+    What is missed by no more than chance cannot be told; nor can a risk where too little is answered.
     """
     images = len(rows["index"])
     covered, answered = rows["covered"].astype(bool), rows["answered"].astype(bool)
     mistakes, count = int((answered & ~rows["correct"].astype(bool)).sum()), int(answered.sum())
     coverage, risk = share(int(covered.sum()), images), share(mistakes, count)
+    enough = count >= least_answers(promises.wanted_risk, CONFIDENCE)  # fewer could not show it, were all of them right
     return {
         "coverage": coverage,
         "set_size": mean(rows["set_size"].astype(np.float64)),
@@ -119,7 +120,11 @@ def judged(rows: Rows, promises: Promises) -> dict[str, Any]:
         "answered": share(count, images),
         "images": images,
         "coverage_promise": KEPT if coverage >= COVERAGE else BROKEN if coverage.high < COVERAGE else UNKNOWN,
-        "risk_promise": KEPT if risk <= promises.wanted_risk else BROKEN if risk.low > promises.wanted_risk else UNKNOWN,
+        "risk_promise": BROKEN
+        if risk.low > promises.wanted_risk
+        else KEPT
+        if enough and risk <= promises.wanted_risk
+        else UNKNOWN,
     }
 
 

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from ..calibration.bins import ReliabilityBins
-from ..calibration.bootstrap import calibrated_ece, estimate, resampled_sums, shifted_estimate
+from ..calibration.bootstrap import calibrated_ece, estimate, norm_estimate, resampled_sums
 from ..calibration.per_image import PerImage
-from ..calibration.scoring import interval_of, samples_of_many
+from ..calibration.scoring import NORMS, interval_of, samples_of_many
 from ..intervals import Estimate
 from .base import Rows
 
@@ -79,9 +79,20 @@ def attack_draws(clean: Rows, attacked: Rows, seed: int, draws: int) -> dict[str
 
 def mean_over(scored: Sequence[Scored], name: str) -> Estimate:
     """The mean of a score over conditions that saw the same draws of images, with its interval."""
+    value = sum(each.values[name] for each in scored) / len(scored)
     draws = np.mean([each.draws[name] for each in scored], axis=0)
-    ends = shifted_estimate if name in BIASED else estimate
-    return ends(sum(each.values[name] for each in scored) / len(scored), draws)
+    if name not in BIASED or not len(draws):
+        return estimate(value, draws)
+    reliability = [each.per_image.reliability for each in scored]
+    gaps, shares = np.stack([each.gaps for each in reliability]), np.stack([each.shares for each in reliability])
+    drawn = np.concatenate([each.draws["gaps"] for each in scored], axis=1)
+
+    def norm(flat: np.ndarray) -> np.ndarray:
+        """The mean over conditions of the score that their gaps have."""
+        return np.asarray(NORMS[name](flat.reshape(*flat.shape[:-1], *gaps.shape), shares).mean(-1))
+
+    ends = norm_estimate(gaps.ravel(), drawn, norm)
+    return Estimate(value, min(ends.low, value), max(min(ends.high, 1.0), value))
 
 
 def mean_if_calibrated(scored: Sequence[Scored], drawing: Drawing) -> tuple[float, float] | None:

@@ -39,6 +39,7 @@ CLEARLY = 0.10  # of accuracy
 FIRST = 64  # images on which every candidate is tried
 STANDARD_ERRORS = 3.0
 EXCHANGED = 0.05  # accuracy that another order of the classes must gain to be said
+ALIKE = 4  # times as many images must gain by it as lose: classes that are only alike are taken for each other both ways
 MOST_SHOWN = 100  # classes whose outputs are written out
 
 
@@ -75,12 +76,18 @@ class OtherInputs:
 
 
 def preflight(
-    model: nn.Module, images: Images, labels: Labels, *, num_classes: int, native_size: tuple[int, int] | None = None
+    model: nn.Module,
+    images: Images,
+    labels: Labels,
+    *,
+    num_classes: int,
+    native_size: tuple[int, int] | None = None,
+    mapped: bool = False,
 ) -> list[Finding]:
     """What is wrong with auditing this model on these images; nothing, if all is well.
 
     `images` should be pixels in [0, 1], and `native_size` is the height and width that the model was made for. Class order is
-    judged from about four images a class upwards.
+    judged from two images a class upwards; `mapped` says that its outputs were given to classes by the caller.
     """
     require(images.ndim == 4 and len(images) > 0, "images", "a batch of at least one image", tuple(images.shape))
     require(images.is_floating_point(), "images", "floating point in [0, 1]", images.dtype)
@@ -100,7 +107,7 @@ def preflight(
         ]
         if in_range:
             best, wrong_inputs = normalisation(model, images, labels, logits)
-            findings += [constant(images, logits), wrong_inputs, class_order(best, labels, num_classes)]
+            findings += [constant(images, logits), wrong_inputs, class_order(best, labels, num_classes, mapped)]
     return [finding for finding in findings if finding is not None]
 
 
@@ -331,7 +338,7 @@ def unknown_classes(ours: Sequence[str] | None, theirs: Sequence[str]) -> Findin
     return Finding("class-names", message, advice, FATAL)
 
 
-def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | None:
+def class_order(logits: Logits, labels: Labels, num_classes: int, mapped: bool = False) -> Finding | None:
     """The model is more often right under another numbering, found on one half and measured on the other.
 
     Fatal where that at least doubles its accuracy; a warning where some classes seem to be exchanged.
@@ -347,8 +354,8 @@ def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | N
         order = best_order(predicted[fitted], labels[fitted], num_classes, logits.shape[1])
         renumbered[~fitted] = (order[labels[~fitted]] == predicted[~fitted]).double()
     accuracy, better = float(right.mean()), float(renumbered.mean())
-    gained, lost = int((renumbered > right).sum()), int((renumbered < right).sum())
-    exchanged = better - accuracy >= EXCHANGED and gained - lost > STANDARD_ERRORS * math.sqrt(gained + lost)
+    gained, lost = int((renumbered > right).sum()), int((renumbered < right).sum())  # of the classes that move
+    exchanged = better - accuracy >= EXCHANGED and gained >= ALIKE * lost
     if not (accuracy <= better / 2 or exchanged) or not far_above_chance(renumbered, labels):
         return None
     order = best_order(predicted, labels, num_classes, logits.shape[1])
@@ -359,8 +366,8 @@ def class_order(logits: Logits, labels: Labels, num_classes: int) -> Finding | N
         f"{' and so on' if len(moved) > 3 else ''}."
     )
     outputs = ",".join(str(int(output)) for output in order)
-    flag = f" --classes {outputs}" if num_classes <= MOST_SHOWN and "-" not in outputs else " (--classes)"
-    advice = f"Say which output stands for which class:{flag}; columns of predictions go into that order."
+    numbers = f" {outputs}" if num_classes <= MOST_SHOWN and "-" not in outputs and not mapped else ""
+    advice = f"Say which output stands for which class (--classes{numbers}); columns of predictions go into that order."
     return Finding("class-order", message, advice, FATAL if accuracy <= better / 2 else WARNING)
 
 

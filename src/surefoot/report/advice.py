@@ -37,7 +37,9 @@ NOTHING = "Nothing urgent at this depth of audit."
 def advice(audit: Audit) -> list[str]:
     """What to do, where something is worth doing; the cheapest first."""
     if is_fatal(audit):  # a temperature or a threshold would hide it
-        return ["Mend what stands first here and audit again: these are numbers of a model that is used wrongly."]
+        return [
+            f"{line['message']} {line['advice']} Then audit again." for line in warnings(audit) if line["severity"] == "fatal"
+        ]
     if not better_than_chance(audit):  # nothing that it says is worth scaling, trusting or training further
         return chance_advice(audit)
     todo = [*calibration_advice(audit), *corruption_advice(audit), *attack_advice(audit), *class_advice(audit)]

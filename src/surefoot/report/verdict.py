@@ -41,8 +41,9 @@ def better_than_chance(audit: Audit) -> bool:
 
 
 def is_fatal(audit: Audit) -> bool:
-    """Whether something was found before the audit that makes every number doubtful."""
-    return any(finding.get("severity") == "fatal" for finding in audit.get("preflight", ()))
+    """Whether the model is used wrongly, as far as was found before the audit: then no number is its own."""
+    findings = audit.get("preflight", ())
+    return any(finding.get("severity") == "fatal" and finding["name"] != "chance" for finding in findings)
 
 
 def without_looking(audit: Audit) -> str:
@@ -92,13 +93,12 @@ def fewer(audit: Audit, images: int | None) -> str:
     return "" if images is None or images >= audit["subject"]["images"] else f"{images:,} images"
 
 
-def corrupted_words(audit: Audit) -> str:
-    """What corruptions do on average, on the images that they were measured on."""
-    worse = audit["corruptions"]
-    mean, clean, some = worse["mean_accuracy"]["value"], clean_beside(audit), fewer(audit, worse.get("images"))
-    does = "take it down to" if mean < clean else "leave it at"
-    beside = f" (from {percent(clean)} on the same {some})" if some else ""
-    return f"Corrupted pictures {does} {percent(mean)}{beside}"
+def beside_words(audit: Audit) -> str:
+    """How many images were corrupted and how many of those are right as they are, where they are not all; in brackets."""
+    some, known = fewer(audit, audit["corruptions"].get("images")), audit["corruptions"].get("clean_accuracy")
+    if not some:
+        return ""
+    return f" ({some})" if known is None else f" ({percent(known)} on the same {some} as they are)"
 
 
 def headline(audit: Audit) -> str:
@@ -107,13 +107,17 @@ def headline(audit: Audit) -> str:
     right = f"Right on {percent(scores['accuracy']['value'])} of its {audit['subject']['split']} images"
     if not better_than_chance(audit):
         said = " ".join(filter(None, [f"{right}: not clearly better than {without_looking(audit)}.", constant_words(audit)]))
+    elif is_fatal(audit):
+        said = f"{right}, as it is used here: look at what was found first."
     elif too_few(audit):
         said = f"{right}, which are too few to judge its confidence."
     else:
         said = f"{right}, and its confidence can be believed." if calibrated(audit) else f"{right}, but {misjudged(audit)}."
     worse = []
     if audit.get("corruptions"):
-        worse.append(corrupted_words(audit))
+        mean = audit["corruptions"]["mean_accuracy"]["value"]
+        does = "take it down to" if mean < clean_beside(audit) else "leave it at"
+        worse.append(f"Corrupted pictures {does} {percent(mean)}{beside_words(audit)}")
     if attack := strongest_attack(audit):
         rate = percent(audit["attacks"][attack]["success_rate"]["value"])
         worse.append(f"{the_attack(attack)} turns {rate} of its right predictions into wrong ones")
@@ -132,6 +136,8 @@ def verdict(audit: Audit) -> list[str]:
     if not better_than_chance(audit):
         said.append(f"That is not clearly better than {without_looking(audit)}: its confidence was not judged.")
         said += filter(None, [constant_words(audit)])
+    elif is_fatal(audit):
+        said.append("It is used wrongly, as far as was found: its confidence was not judged.")
     elif too_few(audit):
         sentence = f"ECE {percent(ece['value'])}; perfect calibration would show {band} here."
         said.append(f"Too few images to judge its confidence: {sentence}")
@@ -144,7 +150,8 @@ def verdict(audit: Audit) -> list[str]:
     if audit.get("corruptions"):
         name, drop = worst_corruption(audit)
         most = f"; it loses most on {spoken(name)}, {points(drop)}" if drop > 0 else ""
-        said.append(f"{corrupted_words(audit)}{most}.")
+        mean = percent(audit["corruptions"]["mean_accuracy"]["value"])
+        said.append(f"Corrupted pictures: {mean} right on average{beside_words(audit)}{most}.")
     for attack, result in audit.get("attacks", {}).items():
         rate = result["success_rate"]["value"]
         if rate is not None:  # as where no prediction was right to begin with
@@ -159,10 +166,9 @@ def temperature_words(audit: Audit) -> list[str]:
         return []
     shown = temperatures(audit)
     before, after = audit["calibration"]["ece"]["value"], scaling["calibration"]["ece"]["value"]
-    if percent(after) == percent(before) or after > before:
-        kept = f"{percent(before)} without it and {percent(after)} with it"
-        return [f"A temperature does not help here: ECE is {kept} (fitted {shown}, from {scaling['fitted_on']})."]
-    said = f"Temperature {shown} (from {scaling['fitted_on']}) takes ECE from {percent(before)} to {percent(after)}"
+    helps = after < before and percent(after) != percent(before)
+    does = "takes" if helps else "does not help: it takes"
+    said = f"Temperature {shown} (from {scaling['fitted_on']}) {does} ECE from {percent(before)} to {percent(after)}"
     if scaling.get("corrupted_ece") is not None:
         said += (
             f", and on corrupted pictures from {percent(scaling['corrupted_ece']['value'])} to "
@@ -222,7 +228,9 @@ def cards(audit: Audit) -> list[Card]:
     scores = audit["calibration"]
     low, high = scores["ece_if_calibrated"]
     band = f"a perfectly calibrated model would show {percent(low)} to {percent(high)} here"
-    able = better_than_chance(audit)  # what does not look loses nothing by damage, and may be calibrated: no merit
+    able = better_than_chance(audit) and not is_fatal(
+        audit
+    )  # what does not look loses nothing by damage, and may be calibrated: no merit
     judged = "" if too_few(audit) or not able else "good" if calibrated(audit) else "poor"
     best = f"right on images as they are; compare {without_looking(audit)}"
     shown = [
@@ -244,7 +252,7 @@ def cards(audit: Audit) -> list[Card]:
         mean, clean, some = worse["mean_accuracy"], clean_beside(audit), fewer(audit, worse.get("images"))
         kinds, strengths = (len({cell[key] for cell in worse["cells"]}) for key in ("name", "severity"))
         damage = f"mean over {kinds} kinds of damage, {strengths} strengths of each"
-        damage += f"; {some}, of which {percent(clean)} are right as they are" if some else ""
+        damage += f";{beside_words(audit)[:-1].replace(' (', ' ', 1)}" if some else ""
         shown.append(card(path_label("corruptions.mean_accuracy"), mean, damage, tone(clean - mean["value"]) if able else ""))
         if worst := worst_family(audit):
             family, drop = worst

@@ -74,6 +74,7 @@ def heat_map(model: Model) -> dict[str, Any]:
     ]
     scores = model.audit["calibration"]
     clean = {key: triple(scores[key]) for key in MEASURES if key in scores}
+    clean["accuracy"][0] = clean_beside(model.audit)
     return {"name": model.name, "severities": severities, "rows": rows, "clean": clean}
 
 

@@ -41,9 +41,11 @@ def rows_of(model: Model, kind: str) -> list[dict[str, Any]]:
         name, severity = parted(condition)
         first = promises["first_broken"][kind].get(name)
         row = rows.setdefault(
-            name, {"title": spoken(attack_name(name)), "cells": {}, "first": None if first is None else f"{first:g}"}
+            name, {"title": spoken(attack_name(name)), "cells": {}, "first": "never" if first is None else f"{first:g}"}
         )
         row["cells"][severity] = {"state": numbers[KINDS[kind]], "number": numbers[kind], "size": numbers["set_size"]}
+        if first is None and numbers[KINDS[kind]] == UNKNOWN:
+            row["first"] = UNKNOWN
     return list(rows.values())
 
 
@@ -55,7 +57,7 @@ def parted(condition: str) -> tuple[str, str]:
 
 def groups_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows that share their severities share a table; none where nothing can be told of any."""
-    if all(cell["state"] == UNKNOWN for row in rows for cell in row["cells"].values()):
+    if all(cell["number"]["value"] is None for row in rows for cell in row["cells"].values()):
         return []
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
