@@ -36,7 +36,14 @@ PAPERS = {
         "momentum": 0.9,
     },
     "dign": {"noise_weight": 0.2, "max_std": 0.2, "samples": 5},
-    "surefoot": {"noise_std": 0.1, "severity": 3, "consistency_weight": 0.0, "consistency_stride": 4, "smoothing": 0.05},
+    "surefoot": {
+        "noise_std": 0.1,
+        "mixed_share": 0.75,
+        "severity": 3,
+        "consistency_weight": 0.0,
+        "consistency_stride": 4,
+        "smoothing": 0.05,
+    },
     "stability": {"noise_std": 0.06, "weight": 1.0},
     "noisy": {"noise_std": 0.06},
     "clean-and-noisy": {"noise_std": 0.06},
@@ -46,6 +53,7 @@ PAPERS = {
     "trades": {"eps": 8 / 255, "steps": 7, "step_size": None, "weight": 6.0},
 }
 OTHERS = {
+    "mixed_share": 0.3,
     "class_weights": [1.0, 2.0, 3.0, 4.0, 5.0],
     "smoothing": 0.3,
     "gamma": 1.0,

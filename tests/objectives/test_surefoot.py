@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from surefoot.errors import SurefootError
 from surefoot.objectives import CrossEntropy, LabelSmoothing, NoisyOnly, Surefoot
 from surefoot.seeds import generator
 from surefoot.views import AugMixChains, GaussianNoise
@@ -48,7 +49,8 @@ def test_value_against_the_formula(stride, smoothing):
             pairs = [(a, b, m) for a, b, m in zip(p, q, mean, strict=True)]
             divergences.append(sum(a * math.log(a / m) / 2 + b * math.log(b / m) / 2 for a, b, m in pairs))
     net = Pixels()
-    terms = Surefoot(consistency_weight=3.0, consistency_stride=stride, smoothing=smoothing, view=darker)(net, images, LABELS)
+    whole = {"mixed_share": 1, "view": darker}
+    terms = Surefoot(consistency_weight=3.0, consistency_stride=stride, smoothing=smoothing, **whole)(net, images, LABELS)
     expected = sum(losses) / 6 + 3 * sum(divergences) / len(divergences)
     assert terms.total.item() == pytest.approx(expected, rel=1e-12)
     assert net.seen == 6 + len(divergences)  # what it costs
@@ -56,10 +58,25 @@ def test_value_against_the_formula(stride, smoothing):
 
 def test_its_view_is_augmix_then_noise_of_a_random_level(images):
     net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
-    terms = Surefoot(noise_std=0.3, smoothing=0)(net, images, LABELS, generator=generator(3))
+    terms = Surefoot(noise_std=0.3, mixed_share=1, smoothing=0)(net, images, LABELS, generator=generator(3))
     draws = generator(3)
     changed = GaussianNoise((0.0, 0.3))(AugMixChains(3, 3)(images, draws), draws)
     assert terms.total.item() == pytest.approx(F.cross_entropy(net(changed), LABELS).item(), rel=1e-5)
+
+
+def test_some_images_stay_as_they_are(images):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
+    darker_one = {"view": lambda x, generator=None: 0.5 * x}
+    found = Surefoot(mixed_share=0.4, smoothing=0, **darker_one)(net, images, LABELS, generator=generator(1)).total
+    chosen = torch.rand(6, generator=generator(1)) < 0.4
+    assert 0 < chosen.sum() < 6
+    losses = [
+        F.cross_entropy(net((0.5 if half else 1.0) * image[None]), label[None])
+        for image, label, half in zip(images, LABELS, chosen, strict=True)
+    ]
+    assert found.item() == pytest.approx(torch.stack(losses).mean().item(), rel=1e-6)
+    with pytest.raises(SurefootError, match=r"mixed_share must be in \(0, 1\], got 0"):
+        Surefoot(mixed_share=0)
 
 
 def test_limits(images):
@@ -74,7 +91,7 @@ def test_limits(images):
     noisy = [
         objective(net, images, LABELS, generator=generator(0)).total
         for objective in (
-            Surefoot(smoothing=0, view={"name": "noise", "std": 0.1}),
+            Surefoot(mixed_share=1, smoothing=0, view={"name": "noise", "std": 0.1}),
             NoisyOnly(0.1),
         )
     ]

@@ -326,7 +326,7 @@ def test_main_is_the_comparison_that_was_asked_for():
     seeds = {method: sum(cell.labels["method"] == method for cell in cells) for method in study.methods}
     often = {"cross-entropy", "label-smoothing", "mixup", "augmix", "macs"}
     assert seeds == {method: 5 if method in often else 3 for method in study.methods}
-    assert len(study.methods) == 17
+    assert len(study.methods) == 18
     assert all(cell.recipe.training["epochs"] == 20 and cell.recipe.data["fraction"] == 0.25 for cell in cells)
     assert study.measure["corruptions"]["max_images"] == 2000
 
