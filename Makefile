@@ -45,7 +45,7 @@ package: $(READY) ## Wheel and sdist, checked and used as a newcomer would
 	@sh scripts/newcomer.sh $(BIN)/python
 
 stress: $(READY) ## Repeated kills, launches, large sizes, and the rest of many cases
-	$(BIN)/python -m pytest -m stress
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m stress --numprocesses auto --maxprocesses 4 --dist worksteal --durations 40
 
 bench: $(READY) ## Every benchmark, as ratios
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

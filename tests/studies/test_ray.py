@@ -23,7 +23,7 @@ def test_a_node_dies_and_the_study_completes(tmp_path, cluster):
     made, nodes = cluster
     from surefoot.studies.engines import OnRay
 
-    found = cells(tmp_path, training={"epochs": 6, "batch_size": 64})
+    found = cells(tmp_path, training={"epochs": 20, "batch_size": 64})  # the first is at work until the second has begun
     raylet = nodes[0].all_processes["raylet"][0].process.pid
     outcomes, deadline = [], time.monotonic() + 400
     study = threading.Thread(target=lambda: outcomes.append(run_on_ray(found, tmp_path / "ray", OnRay(jobs=2))))
