@@ -2,6 +2,7 @@
 
     python scripts/recipe_search.py CIFAR_FOLDER cross-entropy
     python scripts/recipe_search.py CIFAR_FOLDER surefoot --objective smoothing=0.05 --training ema_decay=0.998
+    python scripts/recipe_search.py CIFAR_FOLDER surefoot --objective 'view=[augmix, contrast]' --training ema_decay=0.998
 
 Prints accuracy and ECE in percent: on the validation images as they are, on 600 of them under 19 corruptions at severities 1, 3
 and 5, and under the ten of CIFAR-10-C-bar at severity 3. No test image is looked at.
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 import torch
+import yaml
 
 import surefoot as sf
 from surefoot.corruptions import CBAR_CIFAR, COMMON15, EXTRA4, corrupt
@@ -37,16 +40,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("name")
-    parser.add_argument("--objective", nargs="*", default=[], metavar="OPTION=NUMBER")
-    parser.add_argument("--training", nargs="*", default=[], metavar="OPTION=NUMBER")
+    parser.add_argument("--objective", nargs="*", default=[], metavar="OPTION=VALUE")
+    parser.add_argument("--training", nargs="*", default=[], metavar="OPTION=VALUE")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     torch.set_num_threads(1)
     data = sf.load_data(given.folder, fraction=0.25)
     with global_seed(given.seed, "model"):
         model = sf.load_model("small-resnet", num_classes=data.num_classes, image_size=32)
-    objective = build_objective(given.name, numbers(given.objective))
-    options = TRAINING | numbers(given.training)
+    objective = build_objective(given.name, values(given.objective))
+    options = TRAINING | values(given.training)
     model = sf.fit(model, objective, data, seed=given.seed, progress=False, **options).model.eval()
     few = choose(data.validation, 600, 0)
 
@@ -67,11 +70,12 @@ def main() -> None:
 
     clean = [round(value, 2) for value in scored(data.validation.images.float() / 255, data.validation.labels)]
     found = {"clean": clean, "corruptions": under((*COMMON15, *EXTRA4), (1, 3, 5)), "c-bar": under(CBAR_CIFAR, (3,))}
-    print(json.dumps({"objective": objective.options(), "training": numbers(given.training), **found}))
+    print(json.dumps({"objective": objective.options(), "training": values(given.training), **found}))
 
 
-def numbers(words: list[str]) -> dict[str, float]:
-    return {name: float(value) for name, value in (word.split("=") for word in words)}
+def values(words: list[str]) -> dict[str, Any]:
+    """Options as a recipe writes them, in YAML."""
+    return {name: yaml.safe_load(value) for name, value in (word.split("=", 1) for word in words)}
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ PUBLIC = {
     "surefoot.geometry": "margins sensitivity input_curvature fisher_trace class_centres class_means cone_index bias_dependence"
     " feature_statistics hessian_curvature certify radius_estimates neural_collapse representation_plane loss_landscape"
     " layer_projection linear_probe spectral_complexity scale_transformed",
-    "surefoot.views": "GaussianNoise GaussianBlur JPEG RotateTranslate Shear AutoContrast Equalize Posterize Solarize"
-    " AugMixChains MixedTone Chain OneOf View build_view",
+    "surefoot.views": "GaussianNoise GaussianBlur JPEG RotateTranslate Shear AutoContrast Contrast Equalize Posterize"
+    " Solarize AugMixChains MixedTone Chain OneOf View build_view",
 }
 
 

@@ -7,7 +7,7 @@ import torch
 
 from surefoot import views
 from surefoot.imageops.jpeg import jpeg
-from surefoot.imageops.tone import posterize, solarize
+from surefoot.imageops.tone import adjust_contrast, posterize, solarize
 from surefoot.seeds import generator
 
 COUNT = 4000
@@ -105,7 +105,12 @@ def test_rotations_translations_and_shears(monkeypatch):
 
 @pytest.mark.parametrize(
     ("view", "operation", "value"),
-    [(views.JPEG, jpeg, 20.0), (views.Posterize, posterize, 2.0), (views.Solarize, solarize, 0.4)],
+    [
+        (views.JPEG, jpeg, 20.0),
+        (views.Posterize, posterize, 2.0),
+        (views.Solarize, solarize, 0.4),
+        (views.Contrast, adjust_contrast, 0.3),
+    ],
 )
 def test_one_value_for_all_images(view, operation, value):
     images = torch.rand(4, 3, 16, 16, generator=generator(0))
@@ -118,6 +123,7 @@ def test_one_value_for_all_images(view, operation, value):
         (views.JPEG, "simple.jpeg", 10, 60, True),
         (views.Posterize, "simple.posterize", 2, 6, True),
         (views.Solarize, "simple.solarize", 0.2, 0.9, False),
+        (views.Contrast, "simple.adjust_contrast", 0.2, 1.5, False),
     ],
 )
 def test_a_range_is_drawn_for_each_image(monkeypatch, view, name, low, high, whole):

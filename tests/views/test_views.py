@@ -69,6 +69,16 @@ class TestTones:
             assert torch.allclose(solarized[i : i + 1], expected, atol=1e-6)
 
 
+def test_contrast_is_torchvisions_and_one_leaves_the_image_alone():
+    images = photographs(6)
+    for factor in (0.0, 0.3, 1.7):
+        ours = views.Contrast(factor)(images)
+        assert torch.allclose(ours, torch.stack([tv.adjust_contrast(image, factor) for image in images]), atol=1e-6)
+    assert torch.allclose(views.Contrast(1)(images), images, atol=1e-6)
+    with pytest.raises(SurefootError, match="factor must be a number"):
+        views.Contrast((0.5, 0.2))
+
+
 def test_blur_is_torchvisions_with_a_sigma_for_each_image():
     images = torch.rand(5, 3, 9, 12, generator=generator(0))
     sigma = torch.tensor([0.1, 0.4, 1.0, 1.5, 2.0])

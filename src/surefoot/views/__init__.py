@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from .augmix import AugMixChains
     from .base import View
     from .combinations import Chain, MixedTone, OneOf
-    from .simple import JPEG, AutoContrast, Equalize, GaussianBlur, GaussianNoise, Posterize, RotateTranslate, Shear, Solarize
+    from .simple import (
+        JPEG,
+        AutoContrast,
+        Contrast,
+        Equalize,
+        GaussianBlur,
+        GaussianNoise,
+        Posterize,
+        RotateTranslate,
+        Shear,
+        Solarize,
+    )
     from .table import build_view
 
 _HOME = {
@@ -28,6 +39,7 @@ _HOME = {
     "OneOf": ".combinations",
     "JPEG": ".simple",
     "AutoContrast": ".simple",
+    "Contrast": ".simple",
     "Equalize": ".simple",
     "GaussianBlur": ".simple",
     "GaussianNoise": ".simple",
@@ -43,6 +55,7 @@ __all__ = [
     "AugMixChains",
     "AutoContrast",
     "Chain",
+    "Contrast",
     "Equalize",
     "GaussianBlur",
     "GaussianNoise",

@@ -9,7 +9,7 @@ import torch
 from ..errors import require
 from ..imageops.filters import small_blur
 from ..imageops.jpeg import jpeg
-from ..imageops.tone import autocontrast, equalize, posterize, solarize
+from ..imageops.tone import adjust_contrast, autocontrast, equalize, posterize, solarize
 from ..imageops.warp import rotations, shears, translations, warp
 from ..seeds import draw
 from ..types import Images
@@ -70,6 +70,16 @@ class AutoContrast(View):
 
     def __call__(self, images: Images, generator: torch.Generator | None = None) -> Images:
         return autocontrast(images)
+
+
+class Contrast(View):
+    """Move every pixel away from the mean grey by a factor drawn for each image; below 1 the picture becomes flat."""
+
+    def __init__(self, factor: Span = (0.2, 1.0)) -> None:
+        self.factor, self._ends = factor, check_span("factor", factor, 0, 10)
+
+    def __call__(self, images: Images, generator: torch.Generator | None = None) -> Images:
+        return adjust_contrast(images, uniform(self._ends, images, generator))
 
 
 class Equalize(View):

@@ -34,6 +34,7 @@ VIEWS = Registry(
         ("rotate-translate", "surefoot.views.simple:RotateTranslate", "A few degrees and pixels"),
         ("shear", "surefoot.views.simple:Shear", "Shear along both sides"),
         ("autocontrast", "surefoot.views.simple:AutoContrast", "Every channel stretched to the whole range"),
+        ("contrast", "surefoot.views.simple:Contrast", "Less contrast, or more"),
         ("equalize", "surefoot.views.simple:Equalize", "Every level used equally often"),
         ("posterize", "surefoot.views.simple:Posterize", "Fewer bits"),
         ("solarize", "surefoot.views.simple:Solarize", "Bright pixels inverted"),
