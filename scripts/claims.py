@@ -20,7 +20,9 @@ from surefoot.studies.study_files import read_study
 from surefoot.studies.table_formats import line, number
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
-STUDY = "docs/results/checks/first-generator.yaml"
+FIRST, SECOND = "first-generator", "main"  # folders of cells
+STUDIES = {FIRST: "docs/results/checks/first-generator.yaml", SECOND: "main"}
+ENOUGH = 3  # seeds with the second generator, for a claim to be judged by it
 MARK = "<!-- {}: written by scripts/claims.py -->"
 CE, LS, CAN = "cross-entropy", "label-smoothing", "clean-and-noisy"
 ONE, MIXUP = "(`samples=1`)", "mixup (alpha 0.2; paper: 1)"
@@ -183,7 +185,22 @@ OURS: list[Claim] = [
     *(("ours", f"{label} lowers the mean curvature", name, CE, "curvature.curvature", False) for label, name in SOFT.items()),
     *(("ours", f"{label} lowers the curvature of Fig. 10", name, CE, CURVED, False) for label, name in SOFT.items()),
 ]
-CLAIMS = [*MACS, *MAGNMA, *DISCRIMINATIVE, *REPRESENTATION, *OURS]
+CBAR, CBAR_ECE = "c-bar.accuracy", "c-bar.ece"
+NEW: list[Claim] = [  # of the second generator alone
+    *(
+        ("ours", f"{label} {claim}", name, CE, number, above)
+        for label, name in {"MaCS": "macs", "AugMix": "augmix", "surefoot": "surefoot"}.items()
+        for claim, number, above in (("gains under C-bar", CBAR, True), ("lowers ECE under C-bar", CBAR_ECE, False))
+    ),
+    ("ours", "surefoot gains on clean images", "surefoot", CE, CLEAN, True),
+    ("ours", "surefoot gains under corruption", "surefoot", CE, BAD, True),
+    ("ours", "surefoot lowers ECE", "surefoot", CE, "clean.ece", False),
+    ("ours", "surefoot lowers ECE under corruption", "surefoot", CE, "corruptions.ece", False),
+    ("ours", "surefoot beats MaCS under corruption", "surefoot", "macs", BAD, True),
+    ("ours", "surefoot beats AugMix under corruption", "surefoot", "augmix", BAD, True),
+    ("ours", "surefoot beats AugMix under C-bar", "surefoot", "augmix", CBAR, True),
+]
+CLAIMS = [*MACS, *MAGNMA, *DISCRIMINATIVE, *REPRESENTATION, *OURS, *NEW]
 VERDICTS = ("holds", "**does not hold**", "cannot be told")
 Rows = list[list[str]]
 Values = dict[tuple[str, str], dict[int, float]]  # method and number to the value of each seed
@@ -219,31 +236,46 @@ def main() -> None:
 
 def tables() -> dict[str, str]:
     """Every table of the page by the comment that stands above it, as Markdown."""
-    study = read_study(str(RESULTS / "checks" / "first-generator.yaml"), "cpu")
-    values = read_values(study)
-    claims = claim_rows(study, values)
+    values = {folder: read_values(folder) for folder in STUDIES}
+    judged = {folder: claim_rows(folder, values[folder], of_generator(folder, values[SECOND])) for folder in STUDIES}
+    head = [["paper", "claim", "our number", "verdict", "scale", "command"], ["---"] * 6]
     rows = {
-        "generators": generator_rows(values),
-        "seeds": seed_rows(values),
-        "papers": paper_rows(claims),
-        "claims": [["paper", "claim", "our number", "verdict", "scale", "command"], ["---"] * 6, *claims],
+        "generators": generator_rows(values[FIRST], values[SECOND]),
+        "seeds": seed_rows(values[FIRST]),
+        "papers": paper_rows([*judged[SECOND], *judged[FIRST]]),
+        "claims": [*head, *judged[SECOND]],
+        "claims of the first generator": [*head, *judged[FIRST]],
     }
     return {MARK.format(name): "\n".join(map(line, body)) for name, body in rows.items()}
 
 
-def claim_rows(study: Study, values: Values) -> Rows:
+def of_generator(folder: str, second: Values) -> list[Claim]:
+    """The claims that are judged by the cells of a folder: by the second generator where it has seeds enough."""
+
+    def enough(method: str, against: str, name: str) -> bool:
+        return len(second.get((method, name), {}).keys() & second.get((against, name), {}).keys()) >= ENOUGH
+
+    return [claim for claim in CLAIMS if enough(*claim[2:5]) == (folder == SECOND)]
+
+
+def claim_rows(folder: str, values: Values, claims: list[Claim]) -> Rows:
     """A row for each claim: its numbers, its verdict and the command that shows them."""
-    rows = []
-    for where, claim, method, against, name, above in CLAIMS:
+    rows, columns = [], read_study(str(study_of(folder)), "cpu").table.columns
+    for where, claim, method, against, name, above in claims:
         mine, base = values[method, name], values[against, name]
         found = paired_difference(mine, base)
         assert found is not None
         both = sorted(mine.keys() & base.keys())
         shown = in_words(fmean(mine[seed] for seed in both), fmean(base[seed] for seed in both), found, name)
-        known = STUDY if name in study.table.columns else SHOWN.get((method, name.partition(".")[0]))
+        known = STUDIES[folder] if name in columns else SHOWN.get((method, name.partition(".")[0]))
         command = f"`{known}`" if known and against == CE else "`claims.py`"
         rows.append([where, claim, shown, verdict(found, above), f"cpu, {found.count} seeds", command])
     return rows
+
+
+def study_of(folder: str) -> Path | str:
+    """The file of a study of ours, or the name of a shipped one."""
+    return RESULTS.parents[1] / STUDIES[folder] if "/" in STUDIES[folder] else STUDIES[folder]
 
 
 def paper_rows(claims: Rows) -> Rows:
@@ -265,12 +297,11 @@ def seed_rows(values: Values) -> Rows:
     return rows
 
 
-def generator_rows(first: Values) -> Rows:
+def generator_rows(first: Values, second: Values) -> Rows:
     """Cells of seed 0 that both generators have: accuracy under what changed, and how many numbers are equal."""
-    second = read_values(read_study("main", "cpu"), "main")
     rows = [["", *(f"{method}, {order}" for method in TWICE for order in ("first", "second"))], ["---"] + ["---:"] * 6]
     shown = {"19 corruptions": BAD, **{name.replace("_", " "): f"{BAD}.{name}" for name in CHANGED}}
-    for label, name in {**shown, "ten of ImageNet-C-bar": "c-bar.accuracy"}.items():
+    for label, name in {**shown, "ten of ImageNet-C-bar": CBAR}.items():
         pairs = [values.get((method, name), {}).get(0) for method in TWICE for values in (first, second)]
         rows.append([label, *("" if value is None else number(value, of_column(name)) for value in pairs)])
     for label, parts in {
@@ -286,17 +317,17 @@ def generator_rows(first: Values) -> Rows:
     return rows
 
 
-def read_values(study: Study, folder: str = "first-generator") -> Values:
+def read_values(folder: str) -> Values:
     """Every number of the finished cells in the unit that is shown, with those that are ours."""
     values: Values = {}
-    for cell, found in cell_values(study, folder):
+    for cell, found in cell_values(read_study(str(study_of(folder)), "cpu"), folder):
         for name, kept in SETS.items():
             found[name] = fmean(found[f"{BAD}.{each}"] for each in kept)
         found[LOST] = found["noise.accuracy.0"] - found[NOISY]
         found[DROP15] = 1 - found["corruptions.accuracy.of 15"] / found["corruptions.clean_accuracy"]
         for name, value in found.items():
             values.setdefault((str(cell.labels["method"]), name), {})[cell.seed] = value * of_column(name).factor
-    if folder == "first-generator":
+    if folder == FIRST:
         add_shares(values)
     return values
 

@@ -38,7 +38,9 @@ PAPERS = {
     "dign": {"noise_weight": 0.2, "max_std": 0.2, "samples": 5},
     "surefoot": {
         "noise_std": 0.1,
-        "mixed_share": 0.75,
+        "blur_sigma": (0.1, 2.0),
+        "contrast": (0.2, 1.0),
+        "mixed_share": 0.5,
         "severity": 3,
         "consistency_weight": 0.0,
         "consistency_stride": 4,
@@ -54,6 +56,8 @@ PAPERS = {
 }
 OTHERS = {
     "mixed_share": 0.3,
+    "blur_sigma": 1.5,
+    "contrast": None,
     "class_weights": [1.0, 2.0, 3.0, 4.0, 5.0],
     "smoothing": 0.3,
     "gamma": 1.0,

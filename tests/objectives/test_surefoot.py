@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from surefoot.errors import SurefootError
 from surefoot.objectives import CrossEntropy, LabelSmoothing, NoisyOnly, Surefoot
 from surefoot.seeds import generator
-from surefoot.views import AugMixChains, GaussianNoise
+from surefoot.views import AugMixChains, Contrast, GaussianBlur, GaussianNoise
 
 LABELS = torch.arange(6) % 5
 
@@ -56,9 +56,23 @@ def test_value_against_the_formula(stride, smoothing):
     assert net.seen == 6 + len(divergences)  # what it costs
 
 
-def test_its_view_is_augmix_then_noise_of_a_random_level(images):
+def test_its_view_is_augmix_then_one_of_noise_blur_and_contrast(images):
     net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
-    terms = Surefoot(noise_std=0.3, mixed_share=1, smoothing=0)(net, images, LABELS, generator=generator(3))
+    options = {"noise_std": 0.3, "blur_sigma": (0.5, 1.5), "contrast": 0.4}
+    terms = Surefoot(**options, mixed_share=1, smoothing=0)(net, images, LABELS, generator=generator(0))
+    draws = generator(0)
+    mixed = AugMixChains(3, 3)(images, draws)
+    choice = (3 * torch.rand(6, 1, 1, 1, generator=draws)).long().flatten().tolist()
+    assert set(choice) == {0, 1, 2}
+    last = [view(mixed, draws) for view in (GaussianNoise((0.0, 0.3)), GaussianBlur((0.5, 1.5)), Contrast(0.4))]
+    changed = torch.stack([last[number][row] for row, number in enumerate(choice)])
+    assert terms.total.item() == pytest.approx(F.cross_entropy(net(changed), LABELS).item(), rel=1e-5)
+
+
+def test_without_blur_and_contrast_every_image_is_noisy(images):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
+    noise_alone = Surefoot(noise_std=0.3, blur_sigma=None, contrast=None, mixed_share=1, smoothing=0)
+    terms = noise_alone(net, images, LABELS, generator=generator(3))
     draws = generator(3)
     changed = GaussianNoise((0.0, 0.3))(AugMixChains(3, 3)(images, draws), draws)
     assert terms.total.item() == pytest.approx(F.cross_entropy(net(changed), LABELS).item(), rel=1e-5)

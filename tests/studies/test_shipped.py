@@ -324,9 +324,10 @@ def test_tables_of_macs_with_other_units_or_nets_have_no_brackets():
 def test_main_is_the_comparison_that_was_asked_for():
     study, cells = read_study("main", "cpu"), grid_of("main", "cpu")
     seeds = {method: sum(cell.labels["method"] == method for cell in cells) for method in study.methods}
-    often = {"cross-entropy", "label-smoothing", "mixup", "augmix", "macs"}
-    assert seeds == {method: 5 if method in often else 3 for method in study.methods}
-    assert len(study.methods) == 18
+    often = {"cross-entropy", "label-smoothing", "mixup", "augmix", "macs", "surefoot", "macs-stride-4", "macs-stride-8"}
+    once = {"adversarial", "trades", "rse"}
+    assert seeds == {method: 5 if method in often else 1 if method in once else 3 for method in study.methods}
+    assert len(study.methods) == 26
     assert all(cell.recipe.training["epochs"] == 20 and cell.recipe.data["fraction"] == 0.25 for cell in cells)
     assert study.measure["corruptions"]["max_images"] == 2000
 

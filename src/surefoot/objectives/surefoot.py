@@ -1,4 +1,4 @@
-"""Our own method, experimental: AugMix's mixed, noisy picture is trained on, with agreement on a part of the batch."""
+"""Our own method, experimental: pictures that are mixed, then noisy, blurred or flat, are what is trained on."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ..errors import require
 from ..seeds import draw
 from ..types import Images, Labels, Terms
 from ..views.augmix import AugMixChains
-from ..views.combinations import Chain
-from ..views.simple import GaussianNoise
+from ..views.base import Span, View
+from ..views.combinations import Chain, OneOf
+from ..views.simple import Contrast, GaussianBlur, GaussianNoise
 from ..views.table import build_view
 from .base import Objective, jensen_shannon, weighted_sum
 from .cross_entropy import as_targets
@@ -28,15 +29,19 @@ class Surefoot(Objective):
     The defaults are the best of a search on validation images, which trained with `ema_decay` 0.998 (docs/results); agreement
     did not help there and is off. Labels are smoothed.
 
-    T is AugMix's mixed chains (Hendrycks et al. 2020), then Gaussian noise whose deviation is drawn from U(0, noise_std) for
-    each image, or the given view. AugMix trains on x and needs three passes; here t is what is trained on, so that only the
-    n-th part of the batch goes through the net a second time: about 1 + 1 / n of a cross-entropy step, and the view.
+    T is AugMix's mixed chains (Hendrycks et al. 2020) and then one of three changes, drawn for each image: Gaussian noise of a
+    deviation from U(0, noise_std), a 3 x 3 Gaussian blur, less contrast. `blur_sigma` and `contrast` of None leave theirs out, and
+    `view` takes the place of all. Noise, blur and contrast are then not foreign to the net; the corruptions of C-bar are.
+    AugMix trains on x and needs three passes; here t is what is trained on, so that at most the n-th part of the batch goes
+    through the net a second time: about 1 + 1 / n of a cross-entropy step, and the view.
     """
 
     def __init__(
         self,
         noise_std: float = 0.1,
-        mixed_share: float = 0.75,
+        blur_sigma: Span | None = (0.1, 2.0),
+        contrast: Span | None = (0.2, 1.0),
+        mixed_share: float = 0.5,
         severity: float = 3,
         width: int = 3,
         consistency_weight: float = 0.0,
@@ -55,8 +60,17 @@ class Surefoot(Objective):
         self.smoothing = smoothing
         self.consistency_weight, self.consistency_stride = consistency_weight, consistency_stride
         self.view, self.batch_norm = view, check_batch_norm(batch_norm)
-        mixed = Chain([AugMixChains(severity, width), GaussianNoise((0.0, noise_std))])
-        self.perturb = mixed if view is None else build_view(view)
+        self.blur_sigma, self.contrast = blur_sigma, contrast
+        self.perturb = self.mixture() if view is None else build_view(view)
+
+    def mixture(self) -> Chain:
+        """AugMix, then one of the changes that are asked for."""
+        changes: list[View] = [GaussianNoise((0.0, self.noise_std))]
+        if self.blur_sigma is not None:
+            changes.append(GaussianBlur(self.blur_sigma))
+        if self.contrast is not None:
+            changes.append(Contrast(self.contrast))
+        return Chain([AugMixChains(self.severity, self.width), OneOf(changes) if len(changes) > 1 else changes[0]])
 
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
         changed = perturbed(self.perturb, images, generator)
