@@ -237,7 +237,7 @@ def main() -> None:
 def tables() -> dict[str, str]:
     """Every table of the page by the comment that stands above it, as Markdown."""
     values = {folder: read_values(folder) for folder in STUDIES}
-    judged = {folder: claim_rows(folder, values[folder], of_generator(folder, values[SECOND])) for folder in STUDIES}
+    judged = {folder: claim_rows(folder, values[folder], of_generator(folder, values)) for folder in STUDIES}
     head = [["paper", "claim", "our number", "verdict", "scale", "command"], ["---"] * 6]
     rows = {
         "generators": generator_rows(values[FIRST], values[SECOND]),
@@ -249,13 +249,15 @@ def tables() -> dict[str, str]:
     return {MARK.format(name): "\n".join(map(line, body)) for name, body in rows.items()}
 
 
-def of_generator(folder: str, second: Values) -> list[Claim]:
+def of_generator(folder: str, values: dict[str, Values]) -> list[Claim]:
     """The claims that are judged by the cells of a folder: by the second generator where it has seeds enough."""
 
-    def enough(method: str, against: str, name: str) -> bool:
-        return len(second.get((method, name), {}).keys() & second.get((against, name), {}).keys()) >= ENOUGH
+    def seeds(folder: str, claim: Claim) -> int:
+        method, against, name = claim[2:5]
+        return len(values[folder].get((method, name), {}).keys() & values[folder].get((against, name), {}).keys())
 
-    return [claim for claim in CLAIMS if enough(*claim[2:5]) == (folder == SECOND)]
+    second = [claim for claim in CLAIMS if seeds(SECOND, claim) >= ENOUGH]
+    return second if folder == SECOND else [claim for claim in CLAIMS if claim not in second and seeds(FIRST, claim)]
 
 
 def claim_rows(folder: str, values: Values, claims: list[Claim]) -> Rows:

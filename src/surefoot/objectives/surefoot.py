@@ -30,7 +30,7 @@ class Surefoot(Objective):
     did not help there and is off. Labels are smoothed.
 
     T is AugMix's mixed chains (Hendrycks et al. 2020) and then one of three changes, drawn for each image: Gaussian noise of a
-    deviation from U(0, noise_std), a 3 x 3 Gaussian blur, less contrast. `blur_sigma` and `contrast` of None leave theirs out, and
+    deviation from U(0, noise_std), a 3 x 3 Gaussian blur, less contrast. None for `blur_sigma` or `contrast` leaves it out, and
     `view` takes the place of all. Noise, blur and contrast are then not foreign to the net; the corruptions of C-bar are.
     AugMix trains on x and needs three passes; here t is what is trained on, so that at most the n-th part of the batch goes
     through the net a second time: about 1 + 1 / n of a cross-entropy step, and the view.
