@@ -284,6 +284,11 @@ GEOMETRY: dict[str, Metric] = {  # why a model is robust or not
         UP,
         "of an image's features to the nearest boundary, below 0 where wrong (discriminative-noise Eq. 10)",
     ),
+    "boundary_ratio": amount(
+        "boundary ratio",
+        UP,
+        "hyperplane distance over the mean distance to the class's mean; free of scale (discriminative-noise Prop. 5.3)",
+    ),
     "class_separation": amount(
         "class separation",
         UP,

@@ -6,7 +6,7 @@ from torch import nn
 
 from surefoot.errors import SurefootError
 from surefoot.geometry import class_shapes, hyperplane_distances, logit_statistics, margins
-from surefoot.geometry._margins import BLOCK, diameter
+from surefoot.geometry._margins import BLOCK, boundary_ratio, diameter
 from surefoot.objectives.discriminative import boundary_margin, class_means, compactness
 
 
@@ -92,6 +92,17 @@ def test_class_shapes_by_hand():
     assert found.dispersions[2].isnan()
     assert found.margins[2].isnan()
     assert found.counts.tolist() == [2, 3, 0]
+
+
+def test_boundary_ratio_by_hand():
+    """The line above: distances 1, 4, 2, 3, -0.5 to the boundary, and 1.5, 1.5, 0.5, 1.5, 2 to the means 2.5 and -1.5."""
+    head = nn.Linear(1, 2)
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor([[1.0], [-1.0]]))
+        head.bias.zero_()
+    features, labels = torch.tensor([[1.0], [4.0], [-2.0], [-3.0], [0.5]]), torch.tensor([0, 0, 1, 1, 1])
+    assert boundary_ratio(head, features, labels) == pytest.approx(9.5 / 7)
+    assert boundary_ratio(head, 7 * features, labels) == pytest.approx(9.5 / 7)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])

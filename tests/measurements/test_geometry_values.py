@@ -268,6 +268,8 @@ def test_class_shapes(context, space, batch, digits):
     own = found.values["hyperplane_distance"]
     assert own == pytest.approx(distances.mean().item(), rel=1e-4)
     assert own.low < own < own.high
+    spreads = [(features[batch.labels == each] - features[batch.labels == each].mean(0)).norm(dim=1) for each in range(10)]
+    assert found.values["boundary_ratio"] == pytest.approx((distances.mean() / torch.cat(spreads).mean()).item(), rel=1e-4)
     assert found.figures["hyperplanes"] == pytest.approx(distances.tolist(), rel=1e-3, abs=1e-3)
     assert found.figures["class_shapes"]["dispersions"] == pytest.approx(shapes.dispersions.tolist(), rel=1e-3)
     assert found.figures["class_shapes"]["names"] == list(digits.class_names)

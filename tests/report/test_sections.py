@@ -187,7 +187,14 @@ def test_names_of_layers_without_what_all_begin_with():
 
 def test_every_measurement_of_a_full_audit_has_a_meaning():
     names = {
-        *("class_dispersion", "class_margin", "signed_class_margin", "hyperplane_distance", "centre_stability"),
+        *(
+            "class_dispersion",
+            "class_margin",
+            "signed_class_margin",
+            "boundary_ratio",
+            "hyperplane_distance",
+            "centre_stability",
+        ),
         *("local_lipschitz", "first_order_radius", "loss_change", "two_sided_loss_change", "largest_rise_of_the_loss"),
         *("log_spectral_complexity", "log_margin_term", "share_below_margin", "mapping_bound", "vacuous_mapping_bounds"),
         *("class_separation", "class_separation_bound"),

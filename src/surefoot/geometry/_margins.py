@@ -92,6 +92,19 @@ def hyperplane_distances(
     return torch.cat(distances)
 
 
+def boundary_ratio(head: nn.Linear, features: Features, labels: Labels) -> float:
+    """Mean signed distance to the nearest hyperplane over the mean distance to the class's mean.
+
+    Both grow with the features (discriminative-noise Prop. 5.3); their ratio does not.
+    """
+    features = prepared_features(head, features)
+    labels = check_labels(labels, head.out_features, len(features)).to(features.device)
+    sums = features.new_zeros(head.out_features, features.shape[1]).index_add(0, labels, features)
+    means = sums / labels.bincount(minlength=head.out_features).clamp_min(1).unsqueeze(1)
+    spread = torch.linalg.vector_norm(features - means[labels], dim=1).mean()
+    return float(hyperplane_distances(head, features, labels).mean() / spread)
+
+
 @dataclass(frozen=True)
 class ClassShapes:
     """For each class; NaN where it has no image.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..geometry._margins import class_shapes, hyperplane_distances
+from ..geometry._margins import boundary_ratio, class_shapes, hyperplane_distances
 from ..geometry.centres import KINDS, SCHEDULES, centre_correlations, centre_stability, neural_collapse
 from ..geometry.heads import mean_and_deviation
 from ..plain import plain
@@ -94,6 +94,7 @@ class ClassShapes(Measurement):
             "class_dispersion": mean_and_deviation(shapes.dispersions)[0],
             "class_margin": mean_and_deviation(shapes.margins)[0],
             "signed_class_margin": mean_and_deviation(shapes.signed_margins)[0],
+            "boundary_ratio": boundary_ratio(space_head(context), outputs.features, labels),
         }
         shown = shapes.signed_margins.nan_to_num(torch.inf).argsort(stable=True)[:CLASSES].sort().values.cpu()
         figure: dict[str, Any] = {name: rounded(each.cpu()[shown]) for name, each in vars(shapes).items() if name != "counts"}
