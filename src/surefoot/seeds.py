@@ -65,6 +65,20 @@ def sharded(rank: int, processes: int) -> Iterator[None]:
         _SHARD.reset(token)
 
 
+_ROWS: ContextVar[tuple[Tensor, int] | None] = ContextVar("rows", default=None)
+
+
+@contextmanager
+def drawn_for(rows: Tensor, count: int) -> Iterator[None]:
+    """Inside the block, images are these rows of a batch of `count`: `draw` makes the numbers of all and gives theirs."""
+    outer = _ROWS.get()
+    token = _ROWS.set((rows, count) if outer is None else (outer[0][rows], outer[1]))
+    try:
+        yield
+    finally:
+        _ROWS.reset(token)
+
+
 def draw(sample: Callable[..., Tensor], shape: Sequence[int], like: Tensor, generator: torch.Generator | None) -> Tensor:
     """`sample` (torch.randn, torch.rand) of a shape whose first dimension is the batch, on the device and dtype of `like`.
 
@@ -73,9 +87,10 @@ def draw(sample: Callable[..., Tensor], shape: Sequence[int], like: Tensor, gene
     rank, processes = _SHARD.get()
     device = like.device if generator is None else generator.device
     dtype = like.dtype if like.is_floating_point() else torch.float32
-    count = shape[0]
+    rows, count = _ROWS.get() or (None, shape[0])
     whole = sample((count * processes, *shape[1:]), generator=generator, device=device, dtype=dtype)
-    return whole[rank * count : (rank + 1) * count].to(like.device)
+    own = whole[rank * count : (rank + 1) * count]
+    return (own if rows is None else own[rows.to(device)]).to(like.device)
 
 
 def log_gamma(alpha: float, shape: Sequence[int], like: Tensor, generator: torch.Generator | None) -> Tensor:

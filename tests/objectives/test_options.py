@@ -114,7 +114,7 @@ def two_steps(name, options, images):
 
 @pytest.mark.parametrize("name", OBJECTIVES.names)
 def test_every_option_changes_something(name, images):
-    own = {"consistency_weight": 1.0} if name == "surefoot" else {}  # else there is no second pass to have options
+    own = {"consistency_weight": 1.0, "mixed_share": 0.9} if name == "surefoot" else {}  # else no second pass has options
     plain = two_steps(name, own, images)
     assert torch.equal(two_steps(name, own, images), plain)
     options = inspect.signature(OBJECTIVES.load(name)).parameters

@@ -62,7 +62,7 @@ def test_its_view_is_augmix_then_one_of_noise_blur_and_contrast(images):
     terms = Surefoot(**options, mixed_share=1, smoothing=0)(net, images, LABELS, generator=generator(0))
     draws = generator(0)
     mixed = AugMixChains(3, 3)(images, draws)
-    choice = (3 * torch.rand(6, 1, 1, 1, generator=draws)).long().flatten().tolist()
+    choice = (3 * torch.rand(6, generator=draws)).long().tolist()
     assert set(choice) == {0, 1, 2}
     last = [view(mixed, draws) for view in (GaussianNoise((0.0, 0.3)), GaussianBlur((0.5, 1.5)), Contrast(0.4))]
     changed = torch.stack([last[number][row] for row, number in enumerate(choice)])

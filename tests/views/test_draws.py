@@ -8,7 +8,8 @@ import torch
 from surefoot import views
 from surefoot.imageops.jpeg import jpeg
 from surefoot.imageops.tone import adjust_contrast, posterize, solarize
-from surefoot.seeds import generator
+from surefoot.seeds import generator, sharded
+from surefoot.views.combinations import on_some
 
 COUNT = 4000
 
@@ -135,3 +136,40 @@ def test_a_range_is_drawn_for_each_image(monkeypatch, view, name, low, high, who
         assert seen[0].mean().item() == pytest.approx((low + high) / 2, abs=0.02 * (high - low))
     else:
         flat(seen[0], low, high)
+
+
+class TestSomeImages:
+    """A view of some images draws what it would draw for all."""
+
+    @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+    def test_as_if_all_were_computed(self, share):
+        images = torch.rand(12, 3, 8, 8, generator=generator(5))
+        chosen = torch.rand(12, generator=generator(6)) < share
+        view = views.Chain([views.AugMixChains(), views.OneOf([views.GaussianNoise(0.2), views.GaussianBlur()])])
+        draws, again = generator(7), generator(7)
+        found, whole = on_some(view, images, chosen, draws), view(images, again)
+        assert torch.allclose(found, torch.where(chosen[:, None, None, None], whole, images), atol=1e-6)
+        assert torch.equal(draws.get_state(), again.get_state())
+
+    def test_in_two_processes(self):
+        """Each process has its half of the draws, and of them those of its chosen images."""
+        images, chosen = torch.zeros(6, 1, 2, 2), torch.tensor([False, False, False, True, False, True])
+        noise = views.GaussianNoise(1.0)
+        whole = on_some(noise, images, chosen, generator(8))
+        halves = []
+        for rank in range(2):
+            with sharded(rank, 2):
+                part = slice(3 * rank, 3 * rank + 3)
+                halves.append(on_some(noise, images[part], chosen[part], generator(8)))
+        assert torch.equal(torch.cat(halves), whole)
+
+    def test_only_the_chosen_are_computed(self):
+        seen = []
+
+        def count(images, generator=None):
+            seen.append(len(images))
+            return images
+
+        images = torch.zeros(300, 1, 2, 2)
+        views.OneOf([count, count, count])(images, generator(0))
+        assert sum(seen) == 300

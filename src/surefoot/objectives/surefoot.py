@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from ..seeds import draw
 from ..types import Images, Labels, Terms
 from ..views.augmix import AugMixChains
 from ..views.base import Span, View
-from ..views.combinations import Chain, OneOf
+from ..views.combinations import Chain, OneOf, on_some
 from ..views.simple import Contrast, GaussianBlur, GaussianNoise
 from ..views.table import build_view
 from .base import Objective, jensen_shannon, weighted_sum
@@ -72,11 +73,15 @@ class Surefoot(Objective):
             changes.append(Contrast(self.contrast))
         return Chain([AugMixChains(self.severity, self.width), OneOf(changes) if len(changes) > 1 else changes[0]])
 
+    def perturbed(self, images: Images, generator: torch.Generator | None) -> Images:
+        """T(x) for a share of the images, drawn for each; the others as they are."""
+        view = partial(perturbed, self.perturb)
+        if self.mixed_share == 1:
+            return view(images, generator)
+        return on_some(view, images, draw(torch.rand, (len(images),), images, generator) < self.mixed_share, generator)
+
     def forward(self, model: nn.Module, images: Images, labels: Labels, *, generator: torch.Generator | None = None) -> Terms:
-        changed = perturbed(self.perturb, images, generator)
-        if self.mixed_share < 1:
-            mixed = draw(torch.rand, (len(images),), images, generator) < self.mixed_share
-            changed = torch.where(mixed[:, None, None, None], changed, images)
+        changed = self.perturbed(images, generator)
         if self.consistency_weight == 0:
             logits, consistency = one_pass(model, changed), images.new_zeros(())
         else:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..errors import require
-from ..seeds import beta, draw
+from ..seeds import beta, draw, drawn_for
 from ..types import Images
 from .augmix import TONES, operate
 from .base import View
@@ -34,8 +35,17 @@ class Chain(View):
         return images
 
 
+def on_some(view: AnyView, images: Images, chosen: Tensor, generator: torch.Generator | None = None) -> Images:
+    """The view of the chosen images and the others as they are; it draws for all, so that draws do not depend on the choice."""
+    some = bool(chosen.any())
+    rows = chosen.nonzero().flatten() if some else torch.arange(len(images), device=chosen.device)[:1]  # one for its draws
+    with drawn_for(rows, len(images)):
+        changed = view(images[rows], generator)
+    return images.index_copy(0, rows, changed) if some else images
+
+
 class OneOf(View):
-    """One of the views for each image, all equally likely; each is computed for all, so draws do not depend on the choice."""
+    """One of the views for each image, all equally likely."""
 
     def __init__(self, views: Sequence[Any]) -> None:
         from .table import build_view
@@ -44,11 +54,10 @@ class OneOf(View):
         self.views = [build_view(view) for view in views]
 
     def __call__(self, images: Images, generator: torch.Generator | None = None) -> Images:
-        choice = (draw(torch.rand, (len(images), 1, 1, 1), images, generator) * len(self.views)).long()
-        out = images
+        choice = (draw(torch.rand, (len(images),), images, generator) * len(self.views)).long()
         for number, view in enumerate(self.views):
-            out = torch.where(choice == number, view(images, generator), out)
-        return out
+            images = on_some(view, images, choice == number, generator)
+        return images
 
 
 # MAGNMA's mixed augmentations: an image mixed with one change of its tone (magnma section 3 (b)).
