@@ -20,20 +20,9 @@ import yaml
 import surefoot as sf
 from surefoot.corruptions import CBAR_CIFAR, COMMON15, EXTRA4, corrupt
 from surefoot.data.subsets import choose
-from surefoot.objectives.methods import build_objective
-from surefoot.seeds import global_seed
-
-TRAINING = {
-    "epochs": 20,
-    "batch_size": 128,
-    "optimiser": "sgd",
-    "learning_rate": 0.1,
-    "weight_decay": 5e-4,
-    "schedule": "cosine",
-    "warmup_epochs": 1,
-    "keep": "last",
-    "precision": "float32",
-}
+from surefoot.studies.cells import cells_of
+from surefoot.studies.study_files import read_study
+from surefoot.training.recipes import Recipe
 
 
 def main() -> None:
@@ -45,12 +34,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    data = sf.load_data(given.folder, fraction=0.25)
-    with global_seed(given.seed, "model"):
-        model = sf.load_model("small-resnet", num_classes=data.num_classes, image_size=32)
-    objective = build_objective(given.name, values(given.objective))
-    options = TRAINING | values(given.training)
-    model = sf.fit(model, objective, data, seed=given.seed, progress=False, **options).model.eval()
+    objective, training = values(given.objective), values(given.training)
+    cell = cells_of(read_study("main", "cpu"), given.folder)[0].recipe  # cross-entropy in the main comparison
+    sections = {"data": cell.data, "model": cell.model, "training": cell.training | training, "seed": given.seed}
+    recipe = Recipe.check({**sections, "objective": {"name": given.name, **objective}, "augmentation": cell.augmentation})
+    data, model = recipe.load_data(), recipe.run(progress=False).predictor.eval()
     few = choose(data.validation, 600, 0)
 
     def scored(images: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
@@ -70,7 +58,7 @@ def main() -> None:
 
     clean = [round(value, 2) for value in scored(data.validation.images.float() / 255, data.validation.labels)]
     found = {"clean": clean, "corruptions": under((*COMMON15, *EXTRA4), (1, 3, 5)), "c-bar": under(CBAR_CIFAR, (3,))}
-    print(json.dumps({"objective": objective.options(), "training": values(given.training), **found}))
+    print(json.dumps({"objective": recipe.objective, "training": training, "seed": given.seed, **found}))
 
 
 def values(words: list[str]) -> dict[str, Any]:
