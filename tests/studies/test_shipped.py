@@ -327,7 +327,7 @@ def test_main_is_the_comparison_that_was_asked_for():
     often = {"cross-entropy", "label-smoothing", "mixup", "augmix", "macs", "surefoot", "macs-stride-4", "macs-stride-8"}
     once = {"adversarial", "trades", "rse"}
     assert seeds == {method: 5 if method in often else 1 if method in once else 3 for method in study.methods}
-    assert len(study.methods) == 26
+    assert len(study.methods) == 24
     assert all(cell.recipe.training["epochs"] == 20 and cell.recipe.data["fraction"] == 0.25 for cell in cells)
     assert study.measure["corruptions"]["max_images"] == 2000
 

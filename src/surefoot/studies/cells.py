@@ -27,7 +27,6 @@ from .schema import ALSO, AXES, Figure, Study
 PLACE = ("root", "workers", "memory_gib", "download")  # where the data are and how they are read, not what they are
 FIRST_DEFAULTS: dict[str, dict[str, Any]] = {  # that have changed since; names keep to them
     "macs-augmix": {"batch_norm": "apart"},
-    "surefoot": {"consistency_weight": 1.0, "smoothing": 0.0, "mixed_share": 1.0, "blur_sigma": None, "contrast": None},
 }
 Labels = dict[str, Any]
 
