@@ -98,7 +98,7 @@ def test_study_is_valid(name, scale):
     assert Recipe.check(sections) == cells[0].recipe  # the others were checked as they were made
     if scale == "smoke":
         assert {cell.recipe.data["name"] for cell in cells} == {"digits"}
-        assert len(cells) <= 21
+        assert len(cells) <= 24
     if scale == "cpu":
         assert {cell.labels["data"] for cell in cells} == {"digits-8px" if name == "robust-net" else "cifar10-jpeg"}
         assert {cell.recipe.model["name"] for cell in cells} == {"small-resnet"}
