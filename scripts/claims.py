@@ -4,6 +4,7 @@ The claims of the papers and how many of them hold, numbers seed by seed, and bo
 A verdict is the interval's: it lies on the side that the paper claims, on the other side, or has 0 in it.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ from surefoot.studies.study_files import read_study
 from surefoot.studies.table_formats import line, number
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
-FIRST, SECOND = "first-generator", "main"  # folders of cells
-STUDIES = {FIRST: "docs/results/checks/first-generator.yaml", SECOND: "main"}
+FIRST, SECOND, TUNED = "first-generator", "main", "fine-tuning"
+STUDIES = {FIRST: "docs/results/checks/first-generator.yaml", SECOND: "main"}  # by the folder of their cells
 ENOUGH = 3  # seeds with the second generator, for a claim to be judged by it
 MARK = "<!-- {}: written by scripts/claims.py -->"
 CE, LS, CAN = "cross-entropy", "label-smoothing", "clean-and-noisy"
@@ -41,6 +42,16 @@ SHOWN = {  # what other studies show of the same cells
     ("discriminative", "curvature"): "discriminative-figure10",
     ("clean-and-noisy", "curvature"): "discriminative-figure10",
 }
+SHOWN_WHEN_TUNED = (
+    CLEAN,
+    "clean.ece",
+    "clean.nll",
+    "temperature.ece",
+    "temperature.nll",
+    BAD,
+    "corruptions.ece",
+    "logits.margin",
+)
 # (where, claim, method, against, number, whether the claim is that the difference is above 0)
 Claim = tuple[str, str, str, str, str, bool]
 TAB1, TAB3, TAB4, TAB5, TAB6, TAB7, TAB10 = (f"macs Tab. {number}" for number in (1, 3, 4, 5, 6, 7, 10))
@@ -192,6 +203,18 @@ NEW: list[Claim] = [  # of the second generator alone
         for label, name in {"MaCS": "macs", "AugMix": "augmix", "surefoot": "surefoot"}.items()
         for claim, number, above in (("gains under C-bar", CBAR, True), ("lowers ECE under C-bar", CBAR_ECE, False))
     ),
+    *(
+        ("ours", f"MaCS on every {nth} image {claim}", f"macs-stride-{stride}", against, number, above)
+        for nth, stride in {"fourth": 4, "eighth": 8}.items()
+        for claim, against, number, above in (
+            ("gains under corruption", CE, BAD, True),
+            ("lowers ECE", CE, "clean.ece", False),
+            ("lowers ECE under corruption", CE, "corruptions.ece", False),
+            ("gains on clean images", CE, CLEAN, True),
+            ("gains on clean images over MaCS", "macs", CLEAN, True),
+            ("gains under corruption over MaCS", "macs", BAD, True),
+        )
+    ),
     ("ours", "surefoot gains on clean images", "surefoot", CE, CLEAN, True),
     ("ours", "surefoot gains under corruption", "surefoot", CE, BAD, True),
     ("ours", "surefoot lowers ECE", "surefoot", CE, "clean.ece", False),
@@ -199,6 +222,24 @@ NEW: list[Claim] = [  # of the second generator alone
     ("ours", "surefoot beats MaCS under corruption", "surefoot", "macs", BAD, True),
     ("ours", "surefoot beats AugMix under corruption", "surefoot", "augmix", BAD, True),
     ("ours", "surefoot beats AugMix under C-bar", "surefoot", "augmix", CBAR, True),
+]
+STATISTICS = "MaCS with clean batch-norm statistics", "macs-clean-statistics"
+TUNING: list[Claim] = [  # MaCS in its paper's regime
+    *(
+        (where, f"{label} {claim}", name, CE, number, above)
+        for label, name in (("MaCS", "macs"), STATISTICS)
+        for where, claim, number, above in (
+            (TAB1, "gains on clean images", CLEAN, True),
+            (TAB1, "gains under corruption", BAD, True),
+            (TAB3, "lowers ECE", "clean.ece", False),
+            (TAB3, "lowers NLL", "clean.nll", False),
+            (TAB4, "lowers ECE after a temperature", "temperature.ece", False),
+            (TAB4, "lowers NLL after a temperature", "temperature.nll", False),
+            (TAB6, "raises the margin", "logits.margin", True),
+            ("ours", "lowers ECE under corruption", "corruptions.ece", False),
+        )
+    ),
+    ("ours", f"{STATISTICS[0]} gains on clean images over MaCS", STATISTICS[1], "macs", CLEAN, True),
 ]
 CLAIMS = [*MACS, *MAGNMA, *DISCRIMINATIVE, *REPRESENTATION, *OURS, *NEW]
 VERDICTS = ("holds", "**does not hold**", "cannot be told")
@@ -237,13 +278,15 @@ def main() -> None:
 def tables() -> dict[str, str]:
     """Every table of the page by the comment that stands above it, as Markdown."""
     values = {folder: read_values(folder) for folder in STUDIES}
-    judged = {folder: claim_rows(folder, values[folder], of_generator(folder, values)) for folder in STUDIES}
+    judged = {folder: claim_rows(values[folder], of_generator(folder, values), commands_of(folder)) for folder in STUDIES}
+    tuned = claim_rows(fine_tuned(), TUNING, dict.fromkeys(SHOWN_WHEN_TUNED, "docs/results/checks/fine-tuning.yaml"), TUNED)
     head = [["paper", "claim", "our number", "verdict", "scale", "command"], ["---"] * 6]
     rows = {
         "generators": generator_rows(values[FIRST], values[SECOND]),
         "seeds": seed_rows(values[FIRST]),
         "papers": paper_rows([*judged[SECOND], *judged[FIRST]]),
         "claims": [*head, *judged[SECOND]],
+        "claims of fine-tuning": [*head, *tuned],
         "claims of the first generator": [*head, *judged[FIRST]],
     }
     return {MARK.format(name): "\n".join(map(line, body)) for name, body in rows.items()}
@@ -260,19 +303,40 @@ def of_generator(folder: str, values: dict[str, Values]) -> list[Claim]:
     return second if folder == SECOND else [claim for claim in CLAIMS if claim not in second and seeds(FIRST, claim)]
 
 
-def claim_rows(folder: str, values: Values, claims: list[Claim]) -> Rows:
-    """A row for each claim: its numbers, its verdict and the command that shows them."""
-    rows, columns = [], read_study(str(study_of(folder)), "cpu").table.columns
+def commands_of(folder: str) -> dict[str, str]:
+    """The study that shows a number of these cells against cross-entropy."""
+    return dict.fromkeys(read_study(str(study_of(folder)), "cpu").table.columns, STUDIES[folder])
+
+
+def claim_rows(values: Values, claims: list[Claim], commands: dict[str, str], scale: str = "cpu") -> Rows:
+    """A row for each claim that two seeds can tell of: its numbers, its verdict and the command that shows them."""
+    rows = []
     for where, claim, method, against, name, above in claims:
-        mine, base = values[method, name], values[against, name]
+        mine, base = values.get((method, name), {}), values.get((against, name), {})
         found = paired_difference(mine, base)
-        assert found is not None
+        if found is None or found.count < 2:
+            continue
         both = sorted(mine.keys() & base.keys())
         shown = in_words(fmean(mine[seed] for seed in both), fmean(base[seed] for seed in both), found, name)
-        known = STUDIES[folder] if name in columns else SHOWN.get((method, name.partition(".")[0]))
+        known = commands.get(name) or SHOWN.get((method, name.partition(".")[0]))
         command = f"`{known}`" if known and against == CE else "`claims.py`"
-        rows.append([where, claim, shown, verdict(found, above), f"cpu, {found.count} seeds", command])
+        rows.append([where, claim, shown, verdict(found, above), f"{scale}, {found.count} seeds", command])
     return rows
+
+
+def fine_tuned() -> Values:
+    """Every number of the finished cells of `fine-tuning.yaml`, whose weights need not be at hand."""
+    values: Values = {}
+    for path in (RESULTS / "checks" / "cells").glob("*.json"):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        objective = cell["recipe"]["objective"]
+        if cell["recipe"]["model"]["name"] == "lite0":
+            method = STATISTICS[1] if objective.get("batch_norm") == "clean" else objective["name"]
+            for each in cell["measurements"].values():
+                for key, value in each["metrics"].items():
+                    name = f"{each['measurement']}.{key}"
+                    values.setdefault((method, name), {})[cell["recipe"]["seed"]] = value * of_column(name).factor
+    return values
 
 
 def study_of(folder: str) -> Path | str:
