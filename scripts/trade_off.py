@@ -1,11 +1,12 @@
-"""The chart of cost against robustness as a picture: trade_off.py OUT.png, from the committed cells.
+"""The chart of cost against robustness as a picture, from the committed cells: trade_off.py OUT.png [first-generator|main]
 
-It is the figure "What robustness costs" of `surefoot study show docs/results/checks/first-generator.yaml --scale cpu
---results docs/results/first-generator --page PAGE.html`.
+It is the figure "What robustness costs" of `surefoot study show STUDY --scale cpu --results docs/results/FOLDER --page
+PAGE.html`: all methods with the first generator of corruptions, or the four of `second-generator.yaml`.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -13,16 +14,20 @@ from pathlib import Path
 
 from photograph import photograph
 
-STUDY = ["docs/results/checks/first-generator.yaml", "--scale", "cpu", "--results", "docs/results/first-generator"]
+STUDIES = {"first-generator": "first-generator", "main": "second-generator"}  # by the folder of their cells
 
 
-def draw(out: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
-        command = [sys.executable, "-m", "surefoot", "study", "show", *STUDY, "--page", str(page)]
+def draw(out: Path, folder: str) -> None:
+    study = [f"docs/results/checks/{STUDIES[folder]}.yaml", "--scale", "cpu", "--results", f"docs/results/{folder}"]
+    with tempfile.TemporaryDirectory() as place:
+        page = Path(place) / "page.html"
+        command = [sys.executable, "-m", "surefoot", "study", "show", *study, "--page", str(page)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         photograph(page, out, width=860, height=480, element="#figure-trade-off")
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("folder", nargs="?", choices=STUDIES, default="first-generator")
+    draw(**vars(parser.parse_args()))

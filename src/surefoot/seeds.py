@@ -82,12 +82,13 @@ def drawn_for(rows: Tensor, count: int) -> Iterator[None]:
 def draw(sample: Callable[..., Tensor], shape: Sequence[int], like: Tensor, generator: torch.Generator | None) -> Tensor:
     """`sample` (torch.randn, torch.rand) of a shape whose first dimension is the batch, on the device and dtype of `like`.
 
-    Drawn where the generator lives, so that a device does not change the numbers.
+    Drawn where the generator lives, so that a device does not change the numbers. `sharded` and `drawn_for` say whose they are.
     """
     rank, processes = _SHARD.get()
     device = like.device if generator is None else generator.device
     dtype = like.dtype if like.is_floating_point() else torch.float32
     rows, count = _ROWS.get() or (None, shape[0])
+    require(rows is None or shape[0] == len(rows), "shape", f"{0 if rows is None else len(rows)} images first", tuple(shape))
     whole = sample((count * processes, *shape[1:]), generator=generator, device=device, dtype=dtype)
     own = whole[rank * count : (rank + 1) * count]
     return (own if rows is None else own[rows.to(device)]).to(like.device)

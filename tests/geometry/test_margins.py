@@ -1,5 +1,7 @@
 """Margins of logits and features, dispersion and margin of classes (discriminative Def. 3.1, 5.1, Prop. 5.1, 5.2)."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -95,14 +97,18 @@ def test_class_shapes_by_hand():
 
 
 def test_boundary_ratio_by_hand():
-    """The line above: distances 1, 4, 2, 3, -0.5 to the boundary, and 1.5, 1.5, 0.5, 1.5, 2 to the means 2.5 and -1.5."""
+    """Distances 1, 4, 2, 3, -0.5 to the boundary at 0, and 1.5, 1.5, 0.5, 1.5, 2 to the means 2.5 and -1.5."""
     head = nn.Linear(1, 2)
     with torch.no_grad():
         head.weight.copy_(torch.tensor([[1.0], [-1.0]]))
-        head.bias.zero_()
-    features, labels = torch.tensor([[1.0], [4.0], [-2.0], [-3.0], [0.5]]), torch.tensor([0, 0, 1, 1, 1])
+        head.bias.copy_(torch.tensor([0.5, 1.5]))  # the boundary is at 0.5
+    features, labels = torch.tensor([[1.5], [4.5], [-1.5], [-2.5], [1.0]]), torch.tensor([0, 0, 1, 1, 1])
     assert boundary_ratio(head, features, labels) == pytest.approx(9.5 / 7)
+    with torch.no_grad():
+        head.bias.mul_(7)  # Prop. 5.3 scales the bias too
     assert boundary_ratio(head, 7 * features, labels) == pytest.approx(9.5 / 7)
+    points = torch.tensor([[0.1], [0.7]]).repeat(1000, 1)
+    assert boundary_ratio(head, points, torch.tensor([0, 1]).repeat(1000)) in (math.inf, -math.inf)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])

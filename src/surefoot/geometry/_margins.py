@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from ..models.classifier import logit_margins
 from ..types import Features, Images, Labels, Logits, check_labels
+from .centres import class_sums
 from .evaluation import checked_labels, deterministic, prepared, slices
 from .heads import logits_at, prepared_features, weights_of
 
@@ -95,14 +97,16 @@ def hyperplane_distances(
 def boundary_ratio(head: nn.Linear, features: Features, labels: Labels) -> float:
     """Mean signed distance to the nearest hyperplane over the mean distance to the class's mean.
 
-    Both grow with the features (discriminative-noise Prop. 5.3); their ratio does not.
+    The scaling of discriminative-noise Prop. 5.3 changes both, and not their ratio. Infinite where classes are points.
     """
     features = prepared_features(head, features)
     labels = check_labels(labels, head.out_features, len(features)).to(features.device)
-    sums = features.new_zeros(head.out_features, features.shape[1]).index_add(0, labels, features)
-    means = sums / labels.bincount(minlength=head.out_features).clamp_min(1).unsqueeze(1)
-    spread = torch.linalg.vector_norm(features - means[labels], dim=1).mean()
-    return float(hyperplane_distances(head, features, labels).mean() / spread)
+    sums, counts = class_sums(features, labels, head.out_features)
+    means, spread = sums / counts.clamp_min(1).unsqueeze(1), 0.0
+    for part in slices(len(features), 4096, False, "spread"):
+        spread += float(torch.linalg.vector_norm(features[part].double() - means[labels[part]], dim=1).sum())
+    distance = float(hyperplane_distances(head, features, labels).double().sum())
+    return distance / spread if spread > 0 else math.copysign(math.inf, distance)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ class MaCS(Objective):
     Algorithm 1, or "together"; "clean" is apart, with the statistics of the clean images kept for evaluation.
 
     `consistency_stride` n measures D on every n-th image of the batch, which must be shuffled: the same term from fewer images.
-    It costs about 1 + 1 / n of a cross-entropy step in place of 2; docs/how-to-choose.md says what is kept.
+    It costs about 1 + 1 / n of a cross-entropy step in place of 2; docs/how-to-choose.md says what is kept. Several processes
+    take the images that one takes where the share of each is a multiple of n.
     """
 
     def __init__(

@@ -26,8 +26,9 @@ class Surefoot(Objective):
     T is AugMix's mixed chains (Hendrycks et al. 2020) and then one of three changes, drawn for each image: Gaussian noise of a
     deviation from U(0, noise_std), a 3 x 3 Gaussian blur, less contrast. None for `blur_sigma` or `contrast` leaves it out, and
     `view` takes the place of all. Noise, blur and contrast are then not foreign to the net; the corruptions of C-bar are.
-    AugMix needs three passes over the batch and this 1 + 1 / n. The defaults are the best of a search on validation images
-    (docs/results).
+    AugMix needs three passes over the batch and this 1 + 1 / n. Less contrast asks for 1 or 3 channels. Over several processes
+    the images are those of one process where the share of each is a multiple of n. How the defaults were found is in
+    docs/results.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Surefoot(Objective):
         some = slice(None, None, self.mixed_stride)
         clean, mixed = logits_of(model, [images, perturbed(self.perturb, images[some], generator)], self.batch_norm)
         targets = as_targets(labels, clean)
-        share = len(mixed) / (len(clean) + len(mixed))
+        share = len(mixed) / max(1, len(clean) + len(mixed))
         return weighted_sum(
             clean,
             cross_entropy=(1 - share, F.cross_entropy(clean, targets, label_smoothing=self.smoothing)),

@@ -36,11 +36,15 @@ class Chain(View):
 
 
 def on_some(view: AnyView, images: Images, chosen: Tensor, generator: torch.Generator | None = None) -> Images:
-    """The view of the chosen images and the others as they are; it draws for all, so that draws do not depend on the choice."""
+    """The view of the chosen images, and the others as they are.
+
+    A view that draws by `seeds.draw` draws for all, so that its draws, and those after it, do not depend on the choice.
+    """
     some = bool(chosen.any())
     rows = chosen.nonzero().flatten() if some else torch.arange(len(images), device=chosen.device)[:1]  # one for its draws
     with drawn_for(rows, len(images)):
         changed = view(images[rows], generator)
+    require(changed.dtype == images.dtype, "view's dtype", str(images.dtype), changed.dtype)
     return images.index_copy(0, rows, changed) if some else images
 
 
