@@ -220,6 +220,7 @@ NEW: list[Claim] = [  # of the second generator alone
             ("gains on clean images", CE, CLEAN, True),
         )
     ),
+    ("ours", "AugMix gains on clean images", "augmix", CE, CLEAN, True),
     ("ours", "surefoot gains on clean images", "surefoot", CE, CLEAN, True),
     ("ours", "surefoot gains under corruption", "surefoot", CE, BAD, True),
     ("ours", "surefoot lowers ECE", "surefoot", CE, "clean.ece", False),
@@ -227,6 +228,8 @@ NEW: list[Claim] = [  # of the second generator alone
     ("ours", "surefoot beats MaCS under corruption", "surefoot", "macs", BAD, True),
     ("ours", "surefoot beats AugMix under corruption", "surefoot", "augmix", BAD, True),
     ("ours", "surefoot beats AugMix under C-bar", "surefoot", "augmix", CBAR, True),
+    ("ours", "surefoot beats MaCS under C-bar", "surefoot", "macs", CBAR, True),
+    ("ours", "surefoot beats MaCS on clean images", "surefoot", "macs", CLEAN, True),
 ]
 STATISTICS = "MaCS with clean batch-norm statistics", "macs-clean-statistics"
 TUNING: list[Claim] = [  # MaCS in its paper's regime

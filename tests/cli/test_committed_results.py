@@ -37,14 +37,35 @@ def test_the_command_above_a_table_gives_it(table, surefoot, here):
     assert after == {path: text for path, text in before.items() if path in after}
 
 
-def test_the_table_for_a_choice_is_of_the_results():
+CHOICES = {  # the heading of a table in how-to-choose.md, the file of its study and its columns
+    "every method at one budget": (
+        "first-generator/first-generator",
+        ("clean.accuracy", "clean.ece", "temperature.ece", "corruptions.accuracy", "corruptions.ece", "cost.relative"),
+    ),
+    "today's corruptions": (
+        "main/second-generator",
+        (
+            "clean.accuracy",
+            "clean.ece",
+            "corruptions.accuracy",
+            "corruptions.ece",
+            "c-bar.accuracy",
+            "c-bar.ece",
+            "cost.relative",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("heading", CHOICES)
+def test_the_table_for_a_choice_is_of_the_results(heading):
     """Its rows in how-to-choose.md against the file of the study."""
-    columns = ("clean.accuracy", "clean.ece", "temperature.ece", "corruptions.accuracy", "corruptions.ece", "cost.relative")
-    with open(DOCS / "results" / "first-generator" / "first-generator.csv", encoding="utf-8") as file:
+    study, columns = CHOICES[heading]
+    with open(DOCS / "results" / f"{study}.csv", encoding="utf-8") as file:
         means = {(row["method"], row["metric"]): float(row["mean"]) for row in csv.DictReader(file)}
     methods = list(dict.fromkeys(method for method, _ in means))
     rows = [[f"`{method}`", *(f"{means[method, column]:.2f}" for column in columns)] for method in methods]
-    said = (DOCS / "how-to-choose.md").read_text().split("## What we measured: every method at one budget")[1].split("##")[0]
+    said = (DOCS / "how-to-choose.md").read_text().split(f"## What we measured: {heading}")[1].split("##")[0]
     shown = [line.strip("| ").split(" | ") for line in said.splitlines() if line.startswith("| `")]
     assert shown == rows
 
@@ -53,30 +74,37 @@ def test_the_claims_are_of_the_results():
     """Each table of the page is what the script writes, the claims end it, and the text has their intervals."""
     tables = runpy.run_path(str(DOCS.parent / "scripts" / "claims.py"))["tables"]()
     page = (DOCS / "results" / "README.md").read_text()
-    assert len(tables) == 4
+    assert len(tables) == 6
     for mark, table in tables.items():
         assert f"{mark}\n{table}\n" in page, mark
     assert page.endswith(f"{table}\n")
     said = re.findall(r"[-+][\d.]+ to [-+][\d.]+", page.partition("## Seed by seed")[0])
-    assert len(said) == 5
-    assert [interval for interval in said if interval not in table] == []
+    claims = "".join(table for mark, table in tables.items() if "claims" in mark)
+    assert len(said) >= 10
+    assert [interval for interval in said if interval not in claims] == []
 
 
-def test_the_command_beside_a_claim_shows_its_numbers(surefoot, here):
+CLAIMED = {  # by the folder of cells: what shows its claims
+    "main": {"main", "macs-table6 --seeds 5", "macs-table10 --seeds 5"},
+    "checks": {"docs/results/checks/fine-tuning.yaml"},
+    "first-generator": {"docs/results/checks/first-generator.yaml", "discriminative-figure10"},
+}
+
+
+@pytest.mark.parametrize("folder", CLAIMED)
+def test_the_command_beside_a_claim_shows_its_numbers(folder, surefoot, here):
     """The difference with its interval, as the page has it."""
     shutil.copytree(DOCS, here / "docs")
+    describe_weights(here)
     page = (DOCS / "results" / "README.md").read_text()
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if "| cpu, " in line]
+    tables = re.split(r"<!-- claims[a-z -]*: written by scripts/claims.py -->", page)[1:]
+    rows = [line.strip("| ").split(" | ") for line in tables[list(CLAIMED).index(folder)].splitlines() if " seeds | `" in line]
     commands = {row[-1].strip("`") for row in rows} - {"claims.py"}
-    assert commands == {
-        "docs/results/checks/first-generator.yaml",
-        "macs-table6 --seeds 5",
-        "macs-table10 --seeds 5",
-        "discriminative-figure10",
-    }
+    assert commands == CLAIMED[folder]
+    scale = ["--scale", "full", "--allow-code"] if folder == "checks" else ["--scale", "cpu"]
     shown = {}
     for command in commands:
-        found = surefoot("study", "show", *shlex.split(command), "--scale", "cpu", "--results", "docs/results/first-generator")
+        found = surefoot("study", "show", *shlex.split(command), *scale, "--results", f"docs/results/{folder}")
         assert found.code == 0, found.err
         shown[command] = found.out
     for _, claim, number, *_, command in rows:
