@@ -25,6 +25,7 @@ from surefoot.studies.runner import run_study, threads_for
 from surefoot.studies.study_files import read_study, study_names
 from surefoot.studies.worker import job_of
 from surefoot.training import loop
+from surefoot.training.precision import choose_precision
 
 
 def run(found, folder, engine=None, **options):
@@ -63,7 +64,8 @@ def test_a_study_with_nothing_held_out(tmp_path):
     results = Results(tmp_path / "results")
     assert results.metrics(found[0], "temperature")["accuracy"] == results.metrics(found[0], "clean")["accuracy"]
     setting = results.read(found[0].name)["setting"]
-    assert (setting["image_size"], setting["resize_to"], setting["precision"]) == ([32, 32], None, "float32")
+    precision = choose_precision("auto", torch.device("cpu"))[0]  # the processor's
+    assert (setting["image_size"], setting["resize_to"], setting["precision"]) == ([32, 32], None, precision)
     assert setting["images"] == {
         "train": 252,
         "calibration": 0,
