@@ -91,5 +91,7 @@ def test_limits(images):
     noisy = {"view": {"name": "noise", "std": 0.1}, "mixed_stride": 1, "smoothing": 0}
     both = [each(net, images, LABELS, generator=generator(0)).total for each in (Surefoot(**noisy), CleanAndNoisy(0.1))]
     assert torch.allclose(*both)
+    with pytest.raises(SurefootError):  # as of any method without images
+        Surefoot()(net, images[:0], LABELS[:0])
     with pytest.raises(SurefootError, match="mixed_stride must be at least 1, got 0"):
         Surefoot(mixed_stride=0)

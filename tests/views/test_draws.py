@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from surefoot import views
+from surefoot.errors import SurefootError
 from surefoot.imageops.jpeg import jpeg
 from surefoot.imageops.tone import adjust_contrast, posterize, solarize
-from surefoot.seeds import generator, sharded
+from surefoot.seeds import draw, generator, sharded
 from surefoot.views.combinations import on_some
 
 COUNT = 4000
@@ -173,3 +174,10 @@ class TestSomeImages:
         images = torch.zeros(300, 1, 2, 2)
         views.OneOf([count, count, count])(images, generator(0))
         assert sum(seen) == 300
+
+    def test_what_a_view_of_some_must_keep(self):
+        images, some = torch.rand(4, 1, 2, 2), torch.tensor([True, False, True, False])
+        with pytest.raises(SurefootError, match=r"view's dtype must be torch.float32, got torch.float64"):
+            on_some(lambda x, generator=None: x.double(), images, some, generator(0))
+        with pytest.raises(SurefootError, match=r"shape must be 2 images first, got \(1,\)"):
+            on_some(lambda x, draws: x + draw(torch.rand, (1,), x, draws), images, some, generator(0))
