@@ -17,6 +17,7 @@ PARENT_SCRIPT = """
 import os, signal, subprocess, sys, time
 from surefoot.lifelines import for_child
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background has it ignored
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and one under nohup has this ignored
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], env=for_child(os.environ))
 print(child.pid, flush=True)
 time.sleep(60)
@@ -57,13 +58,13 @@ def test_signals_raise_once_and_are_given_back():
 
 
 def test_what_is_ignored_stays_ignored():
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
     try:
         with ended_by_signals():
             os.kill(os.getpid(), signal.SIGHUP)
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_command_that_is_told_to_end_says_so(surefoot, monkeypatch, tmp_path):
