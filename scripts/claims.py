@@ -247,7 +247,32 @@ TUNING: list[Claim] = [  # MaCS in its paper's regime
             ("ours", "lowers ECE under corruption", "corruptions.ece", False),
         )
     ),
+    *(
+        (TAB7, f"MaCS gains {where}", "macs", CE, f"{BAD}.{family}", True)
+        for where, family in {"under noise": "noise", "under blur": "blur", "without noise and blur": "no_overlap"}.items()
+    ),
     ("ours", f"{STATISTICS[0]} gains on clean images over MaCS", STATISTICS[1], "macs", CLEAN, True),
+    *(
+        (where, claim.format(label), *numbers)
+        for label, name, wheres in (
+            ("label smoothing", LS, (TAB1, TAB1, TAB3, TAB1, TAB1, TAB3, TAB3)),
+            ("mixup", "mixup", (TAB1, TAB1, TAB3, TAB1, TAB1, TAB3, TAB3)),
+            ("AugMix", "augmix", ("ours", TAB5, "ours", "ours", "ours", TAB4, TAB4)),
+        )
+        for where, (claim, *numbers) in zip(
+            wheres,
+            (
+                ("{} gains on clean images", name, CE, CLEAN, True),
+                ("{} gains under corruption", name, CE, BAD, True),
+                ("{} lowers ECE", name, CE, "clean.ece", False),
+                ("MaCS beats {} on clean images", "macs", name, CLEAN, True),
+                ("MaCS beats {} under corruption", "macs", name, BAD, True),
+                ("MaCS is below {} in ECE", "macs", name, "clean.ece", False),
+                ("MaCS is below {} in NLL", "macs", name, "clean.nll", False),
+            ),
+            strict=True,
+        )
+    ),
 ]
 CLAIMS = [*MACS, *MAGNMA, *DISCRIMINATIVE, *REPRESENTATION, *OURS, *NEW]
 VERDICTS = ("holds", "**does not hold**", "cannot be told")
