@@ -79,9 +79,44 @@ def test_files_of_other_programs(tmp_path):
     assert (found.labels.tolist(), found.indices) == ([1, 0], None)
 
 
+def test_a_csv_of_classes_by_name(tmp_path):
+    (tmp_path / "p.csv").write_text("file,probability_dog,label,probability_cat\na.png,0.25, cat ,0.75\nb.png,0.5,dog,0.5\n")
+    found = Predictions.load(tmp_path / "p.csv")
+    assert found.class_names == ("dog", "cat")
+    assert found.labels.tolist() == [1, 0]
+    assert found.log_probabilities.exp().tolist() == [pytest.approx([0.25, 0.75]), pytest.approx([0.5, 0.5])]
+    found[:1].save(tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_text().splitlines()[0] == "label,logit_dog,logit_cat"
+    again = Predictions.load(tmp_path / "again.csv")
+    assert (again.class_names, again.labels.tolist()) == (("dog", "cat"), [1])
+    assert Predictions.join([found, again]).class_names == ("dog", "cat")
+
+
+def test_numbered_columns_go_before_named_ones(tmp_path):
+    (tmp_path / "p.csv").write_text("label,logit_scale,probability_0,probability_1\n1,3,0.25,0.75\n")
+    found = Predictions.load(tmp_path / "p.csv")
+    assert (found.class_names, found.num_classes, found.correct.tolist()) == (None, 2, [True])
+
+
+def test_class_names_are_one_for_each_class():
+    with pytest.raises(SurefootError, match="class_names must be 2 different names"):
+        Predictions(torch.zeros(1, 2), torch.zeros(1, dtype=torch.long), class_names=("a", "a"))
+    named = [
+        Predictions(torch.zeros(1, 2), torch.zeros(1, dtype=torch.long), class_names=names) for names in ("ab", "ba", None)
+    ]
+    with pytest.raises(SurefootError, match="parts must be of the same classes"):
+        Predictions.join(named[:2])
+    assert Predictions.join(named[1:]).class_names is None
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        ("a.csv", "label,logit_cat,logit_dog\ncow,1,2\n", "'.*a.csv': Unknown label 'cow'. .*cat"),
+        ("a.csv", "label,logit_cat,logit_cat\ncat,1,2\n", "has the column logit_cat twice"),
+        ("a.csv", "label,logit_cat,logit_1\ncat,1,2\n", "must have each of logit_0 to logit_1 once; logit_cat does not fit"),
+        ("a.csv", "label,logit_cat\ncat,1\n", "with at least 2 classes"),
+        ("a.csv", "logit_0,logit_1,label\n0,1\n", "has a row that does not fit its names"),
         ("a.csv", "", "must begin with a line of names"),
         ("a.csv", "a,b\n1,2\n", "must begin with a line of names"),
         ("a.csv", "label,logit_0,logit_1\n0,1\n", "has a row that does not fit its names"),

@@ -2,14 +2,17 @@
 
 A folder of chunks holds `00000.safetensors`, `00001.safetensors`, ... and, written last, `predictions.json`. An `.npz` has
 arrays `logits` or `probabilities`, `labels`, and perhaps `features` and `indices`. A CSV has a line of names: `label`,
-`logit_0`, `logit_1`, ... or `probability_0`, ..., and perhaps `index`. Names say what the numbers are; nothing is guessed.
+`logit_0`, `logit_1`, ... or `probability_0`, ..., and perhaps `index`; or classes by name (`probability_cat`).
+Names say what the numbers are; nothing is guessed.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,17 +92,17 @@ def tensors_of(predictions: Predictions) -> dict[str, Tensor]:
 
 
 def write_csv(path: Path, batches: Iterable[Predictions]) -> None:
-    """Labels, indices and logits with all their digits; features do not fit a CSV."""
+    """Labels (by name, where classes have names), indices and logits with all their digits; features do not fit a CSV."""
     with replacing(path) as beside, open(beside, "w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         for number, batch in enumerate(batches):
-            named = batch.indices is not None
+            named, classes = batch.indices is not None, batch.class_names or tuple(map(str, range(batch.num_classes)))
             if number == 0:
-                lines.writerow(["label", *(["index"] * named), *(f"{LOGIT}{k}" for k in range(batch.num_classes))])
+                lines.writerow(["label", *(["index"] * named), *(f"{LOGIT}{name}" for name in classes)])
             digits = DIGITS.get(batch.logits.dtype, ".9g")
             indices = batch.indices.tolist() if batch.indices is not None else []
             for row, (label, logits) in enumerate(zip(batch.labels.tolist(), batch.logits.tolist(), strict=True)):
-                lines.writerow([label, *indices[row : row + named], *(format(value, digits) for value in logits)])
+                lines.writerow([classes[label], *indices[row : row + named], *(format(value, digits) for value in logits)])
 
 
 class StoredPredictions:
@@ -228,19 +231,11 @@ def read_rows(path: Path) -> Iterator[Predictions]:
     with open(path, encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file)
         names = [name.strip() for name in next(lines, [])]
-        kinds = [kind for kind in (LOGIT, PROBABILITY) if f"{kind}0" in names]
-        if len(kinds) != 1 or "label" not in names:
-            raise SurefootError(
-                f"'{path}' must begin with a line of names: label, {LOGIT}0, {LOGIT}1, ... or {PROBABILITY}0, ..."
-            )
-        scored = [name for name in names if name.startswith(kinds[0])]
-        wanted = [f"{kinds[0]}{k}" for k in range(len(scored))]
-        if set(scored) != set(wanted):
-            unfit = ", ".join(sorted(set(scored) - set(wanted)) or scored)
-            raise SurefootError(f"'{path}' must have each of {wanted[0]} to {wanted[-1]} once; {unfit} does not fit.")
-        check_limit("SUREFOOT_MAX_CLASSES", f"'{path}' has classes:", len(scored))
+        kind, classes = scored_classes(path, names)
+        check_limit("SUREFOOT_MAX_CLASSES", f"'{path}' has classes:", len(classes))
+        numbers = None if classes[0] == "0" else {name: number for number, name in enumerate(classes)}
         place = {name: number for number, name in enumerate(names)}
-        columns = [place[name] for name in wanted]
+        columns = [place[f"{kind}{name}"] for name in classes]
         rows = max(1, CHUNK_BYTES // (len(columns) * 64))  # a number in a list of Python's takes more than in a tensor
         first = True
         while True:
@@ -249,20 +244,49 @@ def read_rows(path: Path) -> Iterator[Predictions]:
                 return
             first = False
             said = [row[place["label"]].strip() for row in block if len(row) > place["label"]]
-            if named := next((label for label in said if not NUMBER.fullmatch(label)), None):
-                raise SurefootError(f"'{path}': labels must be whole numbers from 0, got '{named}'.")
+            if unknown := [label for label in said if not (label in numbers if numbers else NUMBER.fullmatch(label))]:
+                if numbers:
+                    raise SurefootError(f"'{path}': {UnknownName('label', unknown[0], classes)}")
+                raise SurefootError(
+                    f"'{path}': labels must be whole numbers from 0, got '{unknown[0]}'; names need columns {kind}NAME."
+                )
             try:
                 scores = torch.tensor([[float(row[k]) for k in columns] for row in block], dtype=torch.float64)
                 scores = scores.view(len(block), len(columns))
-                labels = torch.tensor([int(row[place["label"]]) for row in block], dtype=torch.long)
+                labels = torch.tensor(
+                    [numbers[text] if numbers else int(text) for text in (row[place["label"]].strip() for row in block)],
+                    dtype=torch.long,
+                )
                 indices = torch.tensor([int(row[place["index"]]) for row in block]) if "index" in names else None
             except (ValueError, IndexError) as error:
                 where = unfit_cell(block, names, columns)
                 raise SurefootError(f"'{path}' has a row that does not fit its names: {where or error}.") from error
-            if kinds == [PROBABILITY]:
+            if kind == PROBABILITY:
                 scores = without_rounding(scores, block, columns)
             tensors = {
-                "logits" if kinds == [LOGIT] else "probabilities": scores,
+                "logits" if kind == LOGIT else "probabilities": scores,
                 "labels": labels,
             }
-            yield named_predictions(tensors | ({} if indices is None else {"indices": indices}), path)
+            found = named_predictions(tensors | ({} if indices is None else {"indices": indices}), path)
+            yield replace(found, class_names=tuple(numbers)) if numbers else found
+
+
+def scored_classes(path: Path, names: list[str]) -> tuple[str, list[str]]:
+    """What the numbers of a CSV are (`logit_` or `probability_`), and of which classes: 0, 1, ..., or names in their order."""
+    scored = {kind: [name.removeprefix(kind) for name in names if name.startswith(kind)] for kind in (LOGIT, PROBABILITY)}
+    kinds = [kind for kind in scored if "0" in scored[kind]] or [kind for kind in scored if scored[kind]]
+    if len(kinds) != 1 or "label" not in names:
+        raise SurefootError(
+            f"'{path}' must begin with a line of names: label, {LOGIT}0, {LOGIT}1, ... or {PROBABILITY}0, ..., "
+            f"or names of classes, as {PROBABILITY}cat."
+        )
+    kind, classes = kinds[0], scored[kinds[0]]
+    if not any(map(str.isdecimal, classes)):
+        if len(set(classes)) < len(classes):
+            raise SurefootError(f"'{path}' has the column {kind}{Counter(classes).most_common(1)[0][0]} twice.")
+        return kind, classes
+    wanted = [str(number) for number in range(len(classes))]
+    if set(classes) != set(wanted):
+        unfit = ", ".join(f"{kind}{name}" for name in sorted(set(classes) - set(wanted)) or classes)
+        raise SurefootError(f"'{path}' must have each of {kind}0 to {kind}{wanted[-1]} once; {unfit} does not fit.")
+    return kind, wanted

@@ -75,6 +75,7 @@ class Predictions:
     labels: Labels
     features: Features | None = None
     indices: Tensor | None = None
+    class_names: tuple[str, ...] | None = None  # kept by a CSV; other files hold numbers alone
 
     @classmethod
     def from_logits(
@@ -87,6 +88,9 @@ class Predictions:
         for name in ("features", "indices"):
             if (given := getattr(self, name)) is not None:
                 require(len(given) == len(self.logits), name, f"one for each of {len(self.logits)} images", len(given))
+        if self.class_names is not None:
+            distinct = len(set(self.class_names)) == len(self.class_names) == self.num_classes
+            require(distinct, "class_names", f"{self.num_classes} different names", list(self.class_names))
         object.__setattr__(self, "labels", check_labels(self.labels, self.logits.shape[1], len(self.logits)))
 
     @classmethod
@@ -115,7 +119,7 @@ class Predictions:
 
     @classmethod
     def join(cls, parts: Iterable[Predictions]) -> Predictions:
-        """Batches as one; features and indices where every batch has them."""
+        """Batches as one; features, indices and names of classes where every batch has them."""
         parts = list(parts)
         require(len(parts) > 0, "parts", "at least one", 0)
 
@@ -123,7 +127,10 @@ class Predictions:
             values = [getattr(part, name) for part in parts]
             return None if any(value is None for value in values) else torch.cat(values)
 
-        return cls(whole("logits"), whole("labels"), whole("features"), whole("indices"))
+        named = {part.class_names for part in parts}
+        require(len(named - {None}) <= 1, "parts", "of the same classes", len(named))
+        names = named.pop() if len(named) == 1 else None
+        return cls(whole("logits"), whole("labels"), whole("features"), whole("indices"), names)
 
     @property
     def num_classes(self) -> int:

@@ -108,6 +108,25 @@ def test_predictions_of_any_program_are_audited(surefoot, here, suffix):
     assert json.loads(own.out)["temperature"]["images"] == 150
 
 
+def test_a_csv_whose_labels_are_names_of_classes(surefoot, here):
+    """As scikit-learn's `predict_proba` and `classes_` write it; the page says the names."""
+    draws = np.random.default_rng(0)
+    names = np.array(["cat", "dog <b>", "cow"])
+    for name, order in (("mine", [0, 1, 2]), ("other", [1, 0, 2])):
+        p = draws.dirichlet([0.5] * 3, size=120)
+        rows = [[names[draws.choice(3, p=row)], *(f"{row[k]:.4f}" for k in order)] for row in p]
+        head = ["label", *(f"probability_{names[k]}" for k in order)]
+        (here / f"{name}.csv").write_text("\n".join(map(",".join, [head, *rows])))
+    said = surefoot("audit", "--predictions", "mine.csv")
+    assert said.code == 0, said.err
+    found = json.loads((here / "audits/mine/audit.json").read_text())
+    assert found["subject"]["classes"] == names.tolist()
+    assert "dog &lt;b&gt;" in (here / "audits/mine/report.html").read_text()
+    other = surefoot("audit", "--predictions", "mine.csv", "--calibrate-on", "other.csv")
+    assert other.code == 2
+    assert "calibrate_on's classes must be cat, dog <b>, cow, got 'dog <b>, cat, cow'" in other.err
+
+
 def test_predictions_take_no_options_of_a_model(surefoot, here):
     sf.Predictions.from_logits(torch.randn(4, 3), torch.tensor([0, 1, 2, 0])).save(here / "p.csv")
     assert "--predictions takes no --data" in surefoot("audit", "--predictions", "p.csv", "--data", "digits").err

@@ -61,11 +61,14 @@ def audit_predictions(
     check_provenance(provenance or {})
     if isinstance(calibrate_on, str) and calibrate_on != CROSS_FIT:
         raise SurefootError(f"calibrate_on must be cross-fit or a file of other predictions, got '{calibrate_on}'.")
-    calibration = scores(predictions, seed=seed)
     held_out = calibrate_on if isinstance(calibrate_on, Predictions) else None
+    if held_out is not None and predictions.class_names and held_out.class_names:
+        same = held_out.class_names == predictions.class_names
+        require(same, "calibrate_on's classes", f"{', '.join(predictions.class_names)}", ", ".join(held_out.class_names))
+    calibration = scores(predictions, seed=seed)
     source = choose_temperatures(predictions, split, calibrate_on, seed, held_out, allow_leakage=allow_leakage)
     fitted = () if source is None else tuple(fit.temperature for fit in source.fits)
-    classes = [str(number) for number in range(predictions.num_classes)]
+    classes = list(predictions.class_names or map(str, range(predictions.num_classes)))
     rows = rows_of(predictions, source)
     known = recognition(predictions, classes, seed=seed)
     findings = (
