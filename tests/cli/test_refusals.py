@@ -16,6 +16,7 @@ import pytest
         (["train", "--interpolation", "cubicc"], "Unknown interpolation 'cubicc'. Did you mean 'bicubic'?"),
         (["train", "--workers", "-1"], "--workers"),
         (["train", "--device", "meta"], "device must be one that computes, got 'meta'"),
+        (["train", "--data", "broken.npz", "--device", "meta"], "device must be one that computes"),  # before data are read
         (["train", "--epochs", "1", "--set", "training.epochs=abc"], "training.epochs: input should be a valid integer"),
         (["train", "--set", "data.memory_gib=-1"], "memory_gib must be at least 0, got -1.0"),
         (["train", "--set", "data.memory_gib=.nan"], "memory_gib must be at least 0, got nan"),
@@ -52,6 +53,7 @@ def test_a_line_and_nothing_left_behind(surefoot, here, run, monkeypatch, argume
     monkeypatch.setattr("surefoot.studies.engines.connect", no_cluster)
     shutil.copytree(run.folder, here / "run")
     (here / "file").write_text("")
+    (here / "broken.npz").write_text("no arrays")
     np.savez(here / "three.npz", images=np.zeros((60, 32, 32, 3), np.uint8), labels=np.arange(60) % 3)
     before = sorted(here.rglob("*"))
     found = surefoot(*arguments)

@@ -145,8 +145,10 @@ class Recipe:
 
         `environment` is device, tracker, project, output, overwrite and progress.
         """
+        from ..models.classifier import pick_device
         from ._fit import fit
 
+        pick_device(environment.get("device", "auto"))  # refused before data are read
         data = self.load_data()
         model, objective = model or self.build_model(data), self.build_objective()
         augmentation = None if self.augmentation is None else Augmentation(**self.augmentation)
