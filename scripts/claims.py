@@ -186,7 +186,11 @@ OURS: list[Claim] = [
     ("ours", "mixup lowers ECE under corruption", "mixup", CE, "corruptions.ece", False),
     ("ours", "CutMix lowers ECE under corruption", "cutmix", CE, "corruptions.ece", False),
     ("ours", "AugMix beats MaCS under corruption (macs Tab. 5 and 7 disagree)", "augmix", "macs", BAD, True),
-    ("ours", "AugMix lowers ECE", "augmix", CE, "clean.ece", False),
+    (TAB4, "AugMix lowers ECE", "augmix", CE, "clean.ece", False),
+    *(
+        ("ours", f"{label} lowers ECE under corruption after a temperature", name, CE, "corruptions.ece_scaled", False)
+        for label, name in (("MaCS", "macs"), ("AugMix", "augmix"))
+    ),
     ("ours", "MaCS + AugMix lowers ECE", "macs-augmix", CE, "clean.ece", False),
     ("ours", "discriminative keeps clean accuracy, 2,000 images", "discriminative", CE, "noise.accuracy.0", True),
     ("ours", "MaCS lowers the mean curvature", "macs", CE, "curvature.curvature", False),
@@ -215,12 +219,15 @@ NEW: list[Claim] = [  # of the second generator alone
         for nth, stride in {"fourth": 4, "eighth": 8}.items()
         for claim, against, number, above in (
             ("gains under corruption", CE, BAD, True),
+            ("gains without noise and blur", CE, f"{BAD}.no_overlap", True),
+            ("gains under C-bar", CE, CBAR, True),
             ("lowers ECE", CE, "clean.ece", False),
             ("lowers ECE under corruption", CE, "corruptions.ece", False),
             ("gains on clean images", CE, CLEAN, True),
         )
     ),
-    ("ours", "AugMix gains on clean images", "augmix", CE, CLEAN, True),
+    ("magnma Tab. 2, 3", "AugMix gains on clean images", "augmix", CE, CLEAN, True),
+    ("ours", "AugMix beats MaCS under C-bar", "augmix", "macs", CBAR, True),
     ("ours", "surefoot gains on clean images", "surefoot", CE, CLEAN, True),
     ("ours", "surefoot gains under corruption", "surefoot", CE, BAD, True),
     ("ours", "surefoot lowers ECE", "surefoot", CE, "clean.ece", False),
@@ -230,6 +237,27 @@ NEW: list[Claim] = [  # of the second generator alone
     ("ours", "surefoot beats AugMix under C-bar", "surefoot", "augmix", CBAR, True),
     ("ours", "surefoot beats MaCS under C-bar", "surefoot", "macs", CBAR, True),
     ("ours", "surefoot beats MaCS on clean images", "surefoot", "macs", CLEAN, True),
+    *(
+        ("ours", f"surefoot {claim} MaCS on every fourth image{where}", "surefoot", "macs-stride-4", number, above)
+        for claim, where, number, above in (
+            ("beats", " on clean images", CLEAN, True),
+            ("beats", " under corruption", BAD, True),
+            ("beats", " under C-bar", CBAR, True),
+            ("has a lower ECE than", "", "clean.ece", False),
+            ("has a lower ECE than", " under corruption", "corruptions.ece", False),
+        )
+    ),
+    *(
+        (
+            "ours",
+            f"MaCS on every fourth image, clean batch-norm statistics, beats MaCS{where}",
+            "macs-stride-4",
+            "macs",
+            number,
+            True,
+        )
+        for where, number in ((" on clean images", CLEAN), (" under corruption", BAD), (" under C-bar", CBAR))
+    ),
 ]
 STATISTICS = "MaCS with clean batch-norm statistics", "macs-clean-statistics"
 TUNING: list[Claim] = [  # MaCS in its paper's regime
@@ -251,7 +279,16 @@ TUNING: list[Claim] = [  # MaCS in its paper's regime
         (TAB7, f"MaCS gains {where}", "macs", CE, f"{BAD}.{family}", True)
         for where, family in {"under noise": "noise", "under blur": "blur", "without noise and blur": "no_overlap"}.items()
     ),
-    ("ours", f"{STATISTICS[0]} gains on clean images over MaCS", STATISTICS[1], "macs", CLEAN, True),
+    *(
+        ("ours", f"{STATISTICS[0]} {claim} than MaCS", STATISTICS[1], "macs", number, above)
+        for claim, number, above in (
+            ("is better on clean images", CLEAN, True),
+            ("is better under corruption", BAD, True),
+            ("is better under noise", f"{BAD}.noise", True),
+            ("has a lower ECE", "clean.ece", False),
+            ("has a lower ECE under corruption", "corruptions.ece", False),
+        )
+    ),
     *(
         (where, claim.format(label), *numbers)
         for label, name, wheres in (
@@ -274,6 +311,33 @@ TUNING: list[Claim] = [  # MaCS in its paper's regime
         )
     ),
 ]
+AUTHORS = "discriminative-authors"
+BY_NOISE = (("at 8/255", "noise.accuracy.8"), ("at 16/255", NOISY))
+LONG: list[Claim] = [  # the discriminative loss with its linear layer, over 100 epochs
+    *(
+        (where, f"{label} {claim}", name, against, number, above)
+        for label, name in (("discriminative", "discriminative"), ("discriminative as its authors' code", AUTHORS))
+        for where, claim, against, number, above in (
+            ("discriminative-noise Tab. 1", "keeps clean accuracy", CE, CLEAN, True),
+            *(("discriminative-noise Tab. 1", f"gains {at}", CE, number, True) for at, number in BY_NOISE),
+            ("discriminative-noise Tab. 1", "loses less from clean to 16/255", CE, LOST, False),
+            *(("discriminative-noise Tab. 1", f"beats noisy {at}", "noisy", number, True) for at, number in BY_NOISE),
+            *(("discriminative-noise Tab. 1", f"beats clean-and-noisy {at}", CAN, number, True) for at, number in BY_NOISE),
+            ("discriminative-noise Fig. 10", "lowers curvature", CE, CURVED, False),
+            ("ours", "raises the distance to a boundary over the spread within a class", CE, "classes.boundary_ratio", True),
+        )
+    ),
+    *(
+        ("ours", f"discriminative as its authors' code beats its text {at}", AUTHORS, "discriminative", number, True)
+        for at, number in BY_NOISE
+    ),
+    ("discriminative-noise Tab. 1", "noisy gains at 16/255", "noisy", CE, NOISY, True),
+    ("discriminative-noise Tab. 1", "clean-and-noisy gains at 16/255", CAN, CE, NOISY, True),
+]
+PARTS = {  # of the data, to the study
+    "a twentieth": "docs/results/checks/discriminative-long.yaml",
+    "a quarter": "docs/results/checks/discriminative-quarter.yaml",
+}
 CLAIMS = [*MACS, *MAGNMA, *DISCRIMINATIVE, *REPRESENTATION, *OURS, *NEW]
 VERDICTS = ("holds", "**does not hold**", "cannot be told")
 Rows = list[list[str]]
@@ -291,6 +355,18 @@ BY_SEED = [  # what the text says of single seeds: (label, number, methods)
     ("cross-entropy of the last epoch", "training.cross_entropy", [CE, "macs"]),
     ("mixed cross-entropy of the last epoch", "training.mixed_cross_entropy", ["cutmix"]),
     ("margin term of the last epoch", "training.margin", ["discriminative", LAYER]),
+]
+OF_ALL = "success of strong PGD, %", STRONG  # of every method
+LONG_BY_SEED = [
+    ("margin term of the last epoch", "training.margin", ["discriminative", AUTHORS]),
+    (
+        "distance to a boundary over the spread within a class",
+        "classes.boundary_ratio",
+        [CE, "noisy", "discriminative", AUTHORS],
+    ),
+    ("accuracy, clean, %", CLEAN, [CE, "noisy", CAN, "discriminative", AUTHORS]),
+    ("accuracy at 16/255, %", NOISY, [CE, "noisy", CAN, "discriminative", AUTHORS]),
+    ("feature RMS", RMS, [CE, "discriminative", AUTHORS]),
 ]
 UNCHANGED = ("clean", "temperature", "logits", "noise", "sensitivity", "curvature", "features")
 OWN = {*SETS, LOST, DROP15, "features.share"}  # computed here, not in the cells
@@ -310,16 +386,28 @@ def main() -> None:
 
 def tables() -> dict[str, str]:
     """Every table of the page by the comment that stands above it, as Markdown."""
-    values = {folder: read_values(folder) for folder in STUDIES}
-    judged = {folder: claim_rows(values[folder], of_generator(folder, values), commands_of(folder)) for folder in STUDIES}
+    values = {folder: values_of(study, folder) for folder, study in STUDIES.items()}
+    add_shares(values[FIRST])
+    judged = {
+        folder: claim_rows(values[folder], of_generator(folder, values), commands_of(STUDIES[folder])) for folder in STUDIES
+    }
     tuned = claim_rows(fine_tuned(), TUNING, dict.fromkeys(SHOWN_WHEN_TUNED, "docs/results/checks/fine-tuning.yaml"), TUNED)
+    long = {part: values_of(study, "checks") for part, study in PARTS.items()}
+    long = {part: found for part, found in long.items() if (AUTHORS, CLEAN) in found}  # their code's cells are computed last
     head = [["paper", "claim", "our number", "verdict", "scale", "command"], ["---"] * 6]
     rows = {
         "generators": generator_rows(values[FIRST], values[SECOND]),
-        "seeds": seed_rows(values[FIRST]),
+        "seeds": seed_rows(
+            values[FIRST], [*BY_SEED, (*OF_ALL, [method for method, name in values[FIRST] if name == STRONG])], 5
+        ),
+        **{f"seeds on {part} of the data": seed_rows(found, LONG_BY_SEED, 3) for part, found in long.items()},
         "papers": paper_rows([*judged[SECOND], *judged[FIRST]]),
         "claims": [*head, *judged[SECOND]],
         "claims of fine-tuning": [*head, *tuned],
+        **{
+            f"claims on {part} of the data": [*head, *claim_rows(found, LONG, commands_of(PARTS[part]), f"{part} of the data")]
+            for part, found in long.items()
+        },
         "claims of the first generator": [*head, *judged[FIRST]],
     }
     return {MARK.format(name): "\n".join(map(line, body)) for name, body in rows.items()}
@@ -336,9 +424,9 @@ def of_generator(folder: str, values: dict[str, Values]) -> list[Claim]:
     return second if folder == SECOND else [claim for claim in CLAIMS if claim not in second and seeds(FIRST, claim)]
 
 
-def commands_of(folder: str) -> dict[str, str]:
-    """The study that shows a number of these cells against cross-entropy."""
-    return dict.fromkeys(read_study(str(study_of(folder)), "cpu").table.columns, STUDIES[folder])
+def commands_of(study: str) -> dict[str, str]:
+    """The study that shows a number against cross-entropy, by the number."""
+    return dict.fromkeys(study_of(study).table.columns, study)
 
 
 def claim_rows(values: Values, claims: list[Claim], commands: dict[str, str], scale: str = "cpu") -> Rows:
@@ -376,9 +464,9 @@ def fine_tuned() -> Values:
     return values
 
 
-def study_of(folder: str) -> Path | str:
-    """The file of a study of ours, or the name of a shipped one."""
-    return RESULTS.parents[1] / STUDIES[folder] if "/" in STUDIES[folder] else STUDIES[folder]
+def study_of(name: str) -> Study:
+    """A study of ours by its file in the repo, or a shipped one by its name."""
+    return read_study(str(RESULTS.parents[1] / name) if "/" in name else name, "cpu")
 
 
 def paper_rows(claims: Rows) -> Rows:
@@ -389,14 +477,13 @@ def paper_rows(claims: Rows) -> Rows:
     return [["paper", "holds", "does not hold", "cannot be told"], ["---"] + ["---:"] * 3, *rows]
 
 
-def seed_rows(values: Values) -> Rows:
-    """Numbers of single seeds, and the success of strong PGD for every method."""
-    strong = ("success of strong PGD, %", STRONG, [method for method, name in values if name == STRONG])
-    rows = [["number", "method", *(f"seed {seed}" for seed in range(5))], ["---"] * 2 + ["---:"] * 5]
-    for label, name, methods in [*BY_SEED, strong]:
+def seed_rows(values: Values, shown: list[tuple[str, str, list[str]]], seeds: int) -> Rows:
+    """Numbers of single seeds: (label, number, methods)."""
+    rows = [["number", "method", *(f"seed {seed}" for seed in range(seeds))], ["---"] * 2 + ["---:"] * seeds]
+    for label, name, methods in shown:
         for method in methods:
-            found = values[method, name]
-            rows.append([label, method, *(number(found[seed], of_column(name)) if seed in found else "" for seed in range(5))])
+            of_seed, metric = values[method, name], of_column(name)
+            rows.append([label, method, *(number(of_seed[seed], metric) if seed in of_seed else "" for seed in range(seeds))])
     return rows
 
 
@@ -420,18 +507,17 @@ def generator_rows(first: Values, second: Values) -> Rows:
     return rows
 
 
-def read_values(folder: str) -> Values:
-    """Every number of the finished cells in the unit that is shown, with those that are ours."""
+def values_of(study: str, folder: str) -> Values:
+    """Every number of the finished cells of a study in the unit that is shown, with those that are ours."""
     values: Values = {}
-    for cell, found in cell_values(read_study(str(study_of(folder)), "cpu"), folder):
-        for name, kept in SETS.items():
-            found[name] = fmean(found[f"{BAD}.{each}"] for each in kept)
+    for cell, found in cell_values(study_of(study), folder):
+        if BAD in found:
+            for name, kept in SETS.items():
+                found[name] = fmean(found[f"{BAD}.{each}"] for each in kept)
+            found[DROP15] = 1 - found["corruptions.accuracy.of 15"] / found["corruptions.clean_accuracy"]
         found[LOST] = found["noise.accuracy.0"] - found[NOISY]
-        found[DROP15] = 1 - found["corruptions.accuracy.of 15"] / found["corruptions.clean_accuracy"]
         for name, value in found.items():
             values.setdefault((str(cell.labels["method"]), name), {})[cell.seed] = value * of_column(name).factor
-    if folder == FIRST:
-        add_shares(values)
     return values
 
 
@@ -449,7 +535,7 @@ def cell_values(study: Study, folder: str) -> Iterator[tuple[Cell, dict[str, flo
 
 def add_shares(values: Values) -> None:
     """The feature RMS of the discriminative loss over cross-entropy's, without and with the layer of the paper."""
-    layered = read_study(str(RESULTS / "checks" / "discriminative-loss.yaml"), "cpu")
+    layered = study_of("docs/results/checks/discriminative-loss.yaml")
     with_layer = {
         str(cell.labels["method"]): found
         for cell, found in cell_values(layered, "checks")
