@@ -1,7 +1,7 @@
 """The chart of cost against robustness as a picture, from the committed cells: trade_off.py OUT.png [first-generator|main]
 
 It is the figure "What robustness costs" of `surefoot study show STUDY --scale cpu --results docs/results/FOLDER --page
-PAGE.html`: all methods with the first generator of corruptions, or the four of `second-generator.yaml`.
+PAGE.html`: all methods with the first generator of corruptions, or those of `second-generator.yaml`.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class TestEveryObjective:
 
     def test_a_batch_of_one_with_batch_norm(self, name, images):
         net = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 5))
-        if name in ("augmix", "macs-augmix", "surefoot"):  # sees several images together
+        if name in ("augmix", "macs-augmix"):  # sees several images together
             return
         with pytest.raises(SurefootError, match="images must be at least 2 to train a model with batch norm, got 1") as caught:
             build_objective(name, {})(net, images[:1], torch.tensor([0]))

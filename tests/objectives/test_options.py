@@ -37,13 +37,12 @@ PAPERS = {
     },
     "dign": {"noise_weight": 0.2, "max_std": 0.2, "samples": 5},
     "surefoot": {
-        "mixed_stride": 4,
-        "noise_std": 0.1,
-        "blur_sigma": (0.1, 2.0),
-        "contrast": (0.2, 1.0),
-        "severity": 3,
-        "smoothing": 0.05,
-    },
+        "margin": 4.0,
+        "margin_weight": 0.1,
+        "consistency_weight": 0.5,
+        "batch_norm": "clean",
+        "consistency_stride": 4,
+    },  # ours
     "stability": {"noise_std": 0.06, "weight": 1.0},
     "noisy": {"noise_std": 0.06},
     "clean-and-noisy": {"noise_std": 0.06},
@@ -53,9 +52,6 @@ PAPERS = {
     "trades": {"eps": 8 / 255, "steps": 7, "step_size": None, "weight": 6.0},
 }
 OTHERS = {
-    "mixed_stride": 2,
-    "blur_sigma": 1.5,
-    "contrast": None,
     "class_weights": [1.0, 2.0, 3.0, 4.0, 5.0],
     "smoothing": 0.3,
     "gamma": 1.0,

@@ -5,10 +5,9 @@ import math
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from surefoot.errors import SurefootError
-from surefoot.objectives import CleanAndNoisy, CrossEntropy, LabelSmoothing, Surefoot
+from surefoot.objectives import CrossEntropy, MaCS, Surefoot
 from surefoot.seeds import generator
 from surefoot.views import AugMixChains, Contrast, GaussianBlur, GaussianNoise
 
@@ -25,73 +24,65 @@ class Pixels(nn.Module):
         return images.flatten(1)
 
 
-def softmax(row):
-    shares = [math.exp(z - max(row)) for z in row]
-    return [share / sum(shares) for share in shares]
+def shares(row):
+    powers = [math.exp(z - max(row)) for z in row]
+    return [power / sum(powers) for power in powers]
 
 
 def darker(images, generator=None):
     return 0.5 * images + torch.linspace(0, 1, images.shape[1], dtype=images.dtype)[:, None, None]
 
 
-@pytest.mark.parametrize(("stride", "smoothing"), [(1, 0.0), (2, 0.0), (4, 0.2)])
-def test_value_against_the_formula(stride, smoothing):
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_value_against_the_formula(stride):
     logits = torch.randn(6, 5, dtype=torch.float64, generator=generator(0))
     images = logits[:, :, None, None]
-    changed = darker(images).flatten(1)
-    seen = [(row, int(label)) for row, label in zip(logits.tolist(), LABELS, strict=True)]
-    seen += [(changed[index].tolist(), int(LABELS[index])) for index in range(0, 6, stride)]
-    losses = []
-    for row, label in seen:
-        target = [(1 - smoothing) * (k == label) + smoothing / 5 for k in range(5)]
-        losses.append(-sum(t * math.log(p) for t, p in zip(target, softmax(row), strict=True)))
+    rows, changed = logits.tolist(), darker(images).flatten(1).tolist()
+    right = [math.log(shares(row)[label]) for row, label in zip(rows, LABELS, strict=True)]
+    gaps = [row[label] - max(z for k, z in enumerate(row) if k != label) for row, label in zip(rows, LABELS, strict=True)]
+    some = range(0, 6, stride)
+    parted = [sum(p * math.log(p / q) for p, q in zip(shares(rows[i]), shares(changed[i]), strict=True)) for i in some]
+    expected = -sum(right) / 6 + 0.1 * sum(max(0, 4 - gap) ** 2 for gap in gaps) / 6 + 0.5 * sum(parted) / len(parted)
     net = Pixels()
-    terms = Surefoot(mixed_stride=stride, smoothing=smoothing, view=darker)(net, images, LABELS)
-    assert terms.total.item() == pytest.approx(sum(losses) / len(losses), rel=1e-12)
-    assert terms.parts["mixed"].item() == pytest.approx(sum(losses[6:]) / len(losses[6:]), rel=1e-12)
+    terms = Surefoot(view=darker, consistency_stride=stride)(net, images, LABELS)
+    assert terms.total.item() == pytest.approx(expected, rel=1e-12)
     assert torch.equal(terms.logits, logits)
-    assert net.seen == len(losses)  # what it costs
+    assert net.seen == 6 + len(some)  # what it costs
 
 
-def mean_loss(net, *batches):
-    """Cross-entropy over all images of some batches with their labels."""
-    logits = torch.cat([net(images) for images, _ in batches])
-    return F.cross_entropy(logits, torch.cat([labels for _, labels in batches])).item()
+class Kept(nn.Linear):
+    """A linear net that keeps the images that it was given."""
+
+    def forward(self, images):
+        self.images = images
+        return super().forward(images.flatten(1))
 
 
-def test_its_view_is_augmix_then_one_of_noise_blur_and_contrast(images):
-    net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
-    options = {"noise_std": 0.3, "blur_sigma": (0.5, 1.5), "contrast": 0.4}
-    terms = Surefoot(**options, mixed_stride=1, smoothing=0)(net, images, LABELS, generator=generator(0))
+def test_its_view_is_augmix_then_noise_blur_contrast_or_blur_and_noise():
+    images = torch.rand(64, 3, 16, 16, generator=generator(1))
+    net = Kept(768, 5)
+    Surefoot(consistency_stride=2)(net, images, torch.arange(64) % 5, generator=generator(0))
+    clean, other = net.images.split([64, 32])  # one pass, for a net without batch norm
+    assert torch.equal(clean, images)
     draws = generator(0)
-    mixed = AugMixChains(3, 3)(images, draws)
-    choice = (3 * torch.rand(6, generator=draws)).long().tolist()
-    assert set(choice) == {0, 1, 2}
-    last = [view(mixed, draws) for view in (GaussianNoise((0.0, 0.3)), GaussianBlur((0.5, 1.5)), Contrast(0.4))]
-    changed = torch.stack([last[number][row] for row, number in enumerate(choice)])
-    assert terms.total.item() == pytest.approx(mean_loss(net, (images, LABELS), (changed, LABELS)), rel=1e-5)
-
-
-def test_without_blur_and_contrast_every_mixed_image_is_noisy(images):
-    net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
-    noise_alone = Surefoot(noise_std=0.3, blur_sigma=None, contrast=None, smoothing=0)
-    terms = noise_alone(net, images, LABELS, generator=generator(3))
-    draws = generator(3)
-    changed = GaussianNoise((0.0, 0.3))(AugMixChains(3, 3)(images[::4], draws), draws)
-    assert terms.total.item() == pytest.approx(mean_loss(net, (images, LABELS), (changed, LABELS[::4])), rel=1e-5)
+    mixed = AugMixChains(3, 3)(images[::2], draws)
+    choice = (4 * torch.rand(32, generator=draws)).long()
+    assert set(choice.tolist()) == {0, 1, 2, 3}
+    noise, blur, flat = GaussianNoise(0.1), GaussianBlur((0.1, 2.0)), Contrast((0.2, 1.0))
+    both = lambda x, draws: noise(blur(x, draws), draws)  # noqa: E731
+    last = [view(mixed, draws) for view in (noise, blur, flat, both)]
+    expected = torch.stack([last[number][row] for row, number in enumerate(choice.tolist())])
+    assert torch.allclose(other, expected, atol=1e-6)
 
 
 def test_limits(images):
     net = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
-    same = {"view": lambda x, generator=None: x, "mixed_stride": 1}
     plain = CrossEntropy()(net, images, LABELS).total
-    assert torch.allclose(Surefoot(smoothing=0, **same)(net, images, LABELS).total, plain)
-    smooth = LabelSmoothing(0.1)(net, images, LABELS).total
-    assert torch.allclose(Surefoot(smoothing=0.1, **same)(net, images, LABELS).total, smooth)
-    noisy = {"view": {"name": "noise", "std": 0.1}, "mixed_stride": 1, "smoothing": 0}
-    both = [each(net, images, LABELS, generator=generator(0)).total for each in (Surefoot(**noisy), CleanAndNoisy(0.1))]
-    assert torch.allclose(*both)
+    assert torch.allclose(Surefoot(margin_weight=0, consistency_weight=0)(net, images, LABELS).total, plain)
+    options = {"margin": 1, "view": "blur+noise", "batch_norm": "apart", "consistency_stride": 1}
+    same = [each(net, images, LABELS, generator=generator(0)).total for each in (Surefoot(**options), MaCS())]
+    assert torch.equal(*same)
     with pytest.raises(SurefootError):  # as of any method without images
         Surefoot()(net, images[:0], LABELS[:0])
-    with pytest.raises(SurefootError, match="mixed_stride must be at least 1, got 0"):
-        Surefoot(mixed_stride=0)
+    with pytest.raises(SurefootError, match="consistency_stride must be at least 1, got 0"):
+        Surefoot(consistency_stride=0)
