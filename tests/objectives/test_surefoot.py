@@ -82,7 +82,18 @@ def test_limits(images):
     options = {"margin": 1, "view": "blur+noise", "batch_norm": "apart", "consistency_stride": 1}
     same = [each(net, images, LABELS, generator=generator(0)).total for each in (Surefoot(**options), MaCS())]
     assert torch.equal(*same)
-    with pytest.raises(SurefootError):  # as of any method without images
+    with pytest.raises(SurefootError, match="cross_entropy.* is not finite"):  # as of any method without images
         Surefoot()(net, images[:0], LABELS[:0])
     with pytest.raises(SurefootError, match="consistency_stride must be at least 1, got 0"):
         Surefoot(consistency_stride=0)
+
+
+def test_batch_norm_keeps_the_statistics_of_clean_images(images):
+    """Those of one pass over the batch, whatever the view does."""
+    nets = [nn.Sequential(nn.BatchNorm2d(3, momentum=None), nn.Flatten(), nn.Linear(768, 5)) for _ in range(2)]
+    Surefoot()(nets[0], images, LABELS, generator=generator(0))
+    nets[1](images)
+    assert torch.equal(nets[0][0].running_mean, nets[1][0].running_mean)
+    assert torch.equal(nets[0][0].running_var, nets[1][0].running_var)
+    Surefoot(batch_norm="apart")(nets[1], images, LABELS, generator=generator(0))
+    assert not torch.allclose(nets[0][0].running_var, nets[1][0].running_var)

@@ -29,7 +29,11 @@ OBJECTIVES = Registry(
         ("mixup", "surefoot.objectives.mixup:Mixup", "Pairs of images and labels mixed"),
         ("cutmix", "surefoot.objectives.mixup:CutMix", "A rectangle of another image pasted"),
         ("augmix", "surefoot.objectives.augmix:AugMix", "Agreement on an image and two mixed chains of augmentations"),
-        ("surefoot", "surefoot.objectives.surefoot:Surefoot", "Experimental, our own: MaCS on every fourth image, mixed and made worse"),
+        (
+            "surefoot",
+            "surefoot.objectives.surefoot:Surefoot",
+            "Experimental, our own: MaCS whose other view is mixed and made worse",
+        ),
         ("macs", "surefoot.objectives.macs:MaCS", "Margin and consistency supervision"),
         ("macs-augmix", "surefoot.objectives.macs:MaCSAugMix", "The sum of MaCS and AugMix"),
         ("magnma", "surefoot.objectives.magnma:MAGNMA", "Misclassification-aware noise smoothing and mixed augmentations"),

@@ -1,4 +1,4 @@
-"""Our own method, experimental: MaCS on every fourth image, whose other view is mixed and then noisy, blurred or flat."""
+"""Our own method, experimental: MaCS whose consistency is on every fourth image, against that image mixed and made worse."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .macs import MaCS, blur_then_noise
 
 
 class Surefoot(MaCS):
-    """The loss of MaCS (macs Eq. 6) with its consistency on every fourth image, another T, and a margin of 4 in place of 1.
+    """The loss of MaCS (macs Eq. 6): its consistency is on every fourth image, with another view T, its margin 4 in place of 1.
 
-    T is AugMix's mixed chains (Hendrycks et al. 2020) and then one of three changes for each image: MaCS's blur and noise, one
-    of them alone, or less contrast. Noise, blur and contrast are then not foreign to the net; the corruptions of C-bar are.
-    Statistics of batch norm are of clean images. How the defaults were found is in docs/results.
+    T is AugMix's mixed chains (Hendrycks et al. 2020) and then one of four changes for each image: noise, blur, less contrast,
+    or blur and noise. So noise, blur and contrast are trained on; no corruption of C-bar is. Statistics of batch norm are of
+    clean images. How the defaults were found is in docs/results.
     """
 
     def __init__(
