@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from surefoot.report.plots.corruptions import free_sides
 from surefoot.report.study_page import TRADE_OFF, render_study, trade_off_of, write_study
 
 NASTY = "<script>alert(1)</script>"
@@ -84,6 +85,14 @@ def test_what_robustness_costs():
     assert points["marker"]["size"] == [pytest.approx(10 + 18 * share) for share in (0.8, 1, 0)]
     assert drawn.figure["layout"]["xaxis"]["title"]["text"] == "cost of a step, in steps of cross-entropy"
     assert trade_off_of({**table, "columns": [{"title": "a", "name": "a"}] * 4}) == []
+
+
+def test_names_keep_clear_of_points_and_of_each_other():
+    """Right of its point where there is room, else left, above or below."""
+    assert free_sides([(0.2, 0.5), (0.8, 0.1)], ["far", "away"]) == ["middle right", "middle right"]
+    assert free_sides([(0.97, 0.5)], ["no-room-there"]) == ["middle left"]
+    assert free_sides([(0.4, 0.5), (0.46, 0.5)], ["first", "second"]) == ["middle left", "middle right"]
+    assert free_sides([(0.5, 0.5), (0.5, 0.51), (0.5, 0.53)], ["a-name"] * 3) == ["middle right", "middle left", "top center"]
 
 
 def test_what_robustness_costs_at_equal_training_time():

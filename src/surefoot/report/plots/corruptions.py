@@ -40,6 +40,7 @@ def severity_figure(lines: Mapping[str, Sequence[tuple[int, float]]]) -> go.Figu
     return figure
 
 
+Box = tuple[float, float, float, float]
 AROUND = ("middle right", "middle left", "top center", "bottom center")
 
 
@@ -89,7 +90,8 @@ def trade_off_figure(methods: Mapping[str, tuple[float, float, float, float]], c
     figure = new_figure(cost_title, "accuracy under corruption, %", showlegend=False)
     cost, worse, ece, clean = zip(*methods.values(), strict=True)
     room = (max(cost) - min(cost)) / 3 or 1.0  # for the names
-    figure.update_xaxes(range=[min(cost) - room, max(cost) + 0.7 * room])
+    left, right = min(cost) - room, max(cost) + 0.7 * room
+    figure.update_xaxes(range=[left, right])
     best, frontier = -math.inf, list[tuple[float, float]]()
     for x, y in sorted(zip(cost, worse, strict=True), key=lambda point: (point[0], -point[1])):
         if y > best:
@@ -99,14 +101,14 @@ def trade_off_figure(methods: Mapping[str, tuple[float, float, float, float]], c
     x, y = ([point[axis] for point in frontier] for axis in (0, 1))
     figure.add_scatter(x=x, y=y, mode="lines", line=line, name="none is cheaper and better", hoverinfo="skip")
     low, high = min(clean), max(clean)
-    by_height = sorted(range(len(worse)), key=lambda index: worse[index])  # neighbours get their names on different sides
-    positions = [AROUND[by_height.index(index) % len(AROUND)] for index in range(len(worse))]
+    tall = 1.12 * (max(worse) - min(worse)) or 1.0
+    places = [((x - left) / (right - left), (y - min(worse)) / tall) for x, y in zip(cost, worse, strict=True)]
     figure.add_scatter(
         x=cost,
         y=worse,
         mode="markers+text",
         text=[escape(name) for name in methods],
-        textposition=positions,
+        textposition=free_sides(places, list(methods)),
         customdata=[*zip(ece, clean, strict=True)],
         hovertemplate="%{text}: cost %{x:.2f}, %{y:.1f} %, ECE %{customdata[0]:.1f}, clean %{customdata[1]:.1f}<extra></extra>",
         name="methods",
@@ -119,3 +121,26 @@ def trade_off_figure(methods: Mapping[str, tuple[float, float, float, float]], c
         },
     )
     return figure
+
+
+def free_sides(points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[str]:
+    """The side of each point where its name covers least of the points and of the names before; places are shares of a plot."""
+    letter, line, dot = 0.012, 0.045, (0.018, 0.03)  # at the width of a page
+    outside = [(-1.0, -1.0, 0.0, 2.0), (1.0, -1.0, 2.0, 2.0)]
+    taken = [*outside, *((x - dot[0], y - dot[1], x + dot[0], y + dot[1]) for x, y in points)]
+    sides = []
+    for (x, y), name in zip(points, names, strict=True):
+        half = letter * len(name) / 2
+        aside, above = 1.01 * dot[0] + half, 1.01 * dot[1] + line / 2
+        centres = ((x + aside, y), (x - aside, y), (x, y + above), (x, y - above))  # as in AROUND
+        boxes = [(a - half, b - line / 2, a + half, b + line / 2) for a, b in centres]
+        side = min(range(len(AROUND)), key=lambda index: sum(shared(boxes[index], other) for other in taken))
+        taken.append(boxes[side])
+        sides.append(AROUND[side])
+    return sides
+
+
+def shared(one: Box, other: Box) -> float:
+    """The area of both of two rectangles."""
+    wide, high = (min(one[end + 2], other[end + 2]) - max(one[end], other[end]) for end in (0, 1))
+    return max(0.0, wide) * max(0.0, high)
