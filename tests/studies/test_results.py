@@ -1,4 +1,4 @@
-"""Results of different generators of corruptions are told apart."""
+"""Results of different generators of corruptions, and of a method as it was before, are told apart."""
 
 import pytest
 import yaml
@@ -28,6 +28,21 @@ def test_results_of_two_generators_are_not_mixed(tmp_path):
     results.add(first.name, first.measure_name("corruptions"), first.measure["corruptions"], {"accuracy": 0.5}, {})
     assert results.metrics(first, "corruptions") == {"accuracy": 0.5}
     assert results.missing(second) == ["corruptions"]
+
+
+def test_what_was_done_with_an_option_that_is_gone_does_not_count(tmp_path):
+    """A method that was made anew has the name of its old cells where both have their defaults."""
+    cell = cells_of(study(tmp_path / "study.yaml"))[0]
+    results, today = Results(tmp_path / "results"), {"objective": {"name": "cross-entropy", "class_weights": None}}
+    for recorded, found in (
+        ({"name": "cross-entropy"}, {"accuracy": 0.5}),
+        ({"name": "cross-entropy", "smoothing": 0.05}, None),
+    ):
+        results.begin(cell.name, {"objective": recorded}, {})
+        results.add(cell.name, cell.measure_name("corruptions"), cell.measure["corruptions"], {"accuracy": 0.5}, {})
+        assert results.metrics(cell, "corruptions") == found
+        results.begin(cell.name, today, {})
+        assert results.metrics(cell, "corruptions") == found
 
 
 def test_an_earlier_generator_cannot_be_asked_to_compute():

@@ -41,7 +41,7 @@ class Results:
         from .cells import whole
 
         record = self.read(cell.name)
-        if not record.get("measurements") or not agree(record["recipe"], plain(whole(cell.recipe, cell.trained))):
+        if not record.get("measurements") or not same_recipe(record["recipe"], plain(whole(cell.recipe, cell.trained))):
             return {}
         done = {label: record["measurements"].get(cell.measure_name(label)) for label in cell.measure}
         same = {label: each for label, each in done.items() if each and agree(each["options"], plain(cell.measure[label][1]))}
@@ -73,7 +73,7 @@ class Results:
     def begin(self, cell: str, recipe: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         """Make the file of a cell, or bring its recipe up to date; what was found with another recipe is dropped."""
         record = self.read(cell)
-        kept = record if agree(record.get("recipe", {}), plain(recipe)) else {}
+        kept = record if same_recipe(record.get("recipe", {}), plain(recipe)) else {}
         fresh = {"recipe": recipe, **about}
         self._write(cell, plain({**fresh, "measurements": {}, **kept, **fresh}))
 
@@ -129,6 +129,12 @@ class Snapshot(Results):
         if key not in self._kept:
             self._kept[key] = super().measured(cell)
         return self._kept[key]
+
+
+def same_recipe(recorded: Mapping[str, Any], today: Mapping[str, Any]) -> bool:
+    """Whether a recipe is still the one that was recorded; an option that its method no longer has says that it is not."""
+    gone = recorded.get("objective", {}).keys() - today.get("objective", {}).keys()
+    return not gone and agree(recorded, today)
 
 
 def agree(one: Any, two: Any) -> bool:
